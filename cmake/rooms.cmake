@@ -4,6 +4,7 @@
 #   *_test.cc   -> unit tests, one executable `NAME_test`, every case known to ctest (label "unit")
 #   *_bench.cc  -> micro-benchmarks, one executable `NAME_bench`       (ANVIL_BENCH)
 #   *_fuzz.cc   -> one libFuzzer executable per file, its corpus in fuzz/corpus/<file>  (ANVIL_FUZZ)
+#   main.cc     -> left to the folder itself (an executable)
 #   *.cc        -> the library
 find_package(Threads REQUIRED)
 
@@ -33,7 +34,7 @@ function(anvil_room name)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main)\\.cc$")
 
   add_library(anvil_${name} STATIC ${sources})
   target_link_libraries(anvil_${name} PUBLIC anvil_options)
