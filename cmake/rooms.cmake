@@ -11,6 +11,7 @@ find_package(Threads REQUIRED)
 add_library(anvil_options INTERFACE)
 target_include_directories(anvil_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(anvil_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
+target_link_options(anvil_options INTERFACE -Wl,--build-id=sha1)
 target_link_libraries(anvil_options INTERFACE Threads::Threads)
 
 if(ANVIL_TESTS OR ANVIL_FUZZ)

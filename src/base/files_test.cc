@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/version.h"
 
 namespace anvil::base {
 namespace {
@@ -105,6 +106,11 @@ TEST(CancelTest, WakesASleeperAndCountsRequests) {
   EXPECT_FALSE(sleep_unless_cancelled(cancel, 3600 * kSecond));
   cancel.request();
   EXPECT_EQ(cancel.level(), 2);
+}
+
+TEST(Version, TheProgramKnowsItsOwnBuild) {
+  EXPECT_TRUE(is_hex_digest(build_id(), 40)) << build_id();
+  EXPECT_FALSE(version().empty());
 }
 
 TEST(ResultTest, ErrorsSayWhereAndWhatNext) {
