@@ -10,8 +10,8 @@ namespace anvil::wire {
 
 // The request surfaces that engines offer.
 enum class Api { kChat, kCompletions, kResponses };
-std::string_view name(Api api);              // "chat", "completions", "responses"
-std::string_view path(Api api);              // "/v1/chat/completions", ...
+std::string_view name(Api api);  // "chat", "completions", "responses"
+std::string_view path(Api api);  // "/v1/chat/completions", ...
 std::optional<Api> api_from_name(std::string_view name);
 
 // Token counts as the engine reports them; absent where it does not say.
@@ -66,11 +66,12 @@ struct Delta {
   uint32_t reasoning_bytes = 0;
   uint32_t content_bytes = 0;
   uint32_t tool_bytes = 0;  // tool name and argument bytes
-  std::optional<int64_t> completion_tokens;  // cumulative count, where the engine sends one with every chunk
-  bool usage = false;        // the event carried a usage object
-  bool finish = false;       // the event carried a finish reason
-  bool error = false;        // the event carried an error
-  bool done = false;         // the terminal marker: [DONE], response.completed
+  std::optional<int64_t>
+      completion_tokens;  // cumulative count, where the engine sends one with every chunk
+  bool usage = false;     // the event carried a usage object
+  bool finish = false;    // the event carried a finish reason
+  bool error = false;     // the event carried an error
+  bool done = false;      // the terminal marker: [DONE], response.completed
 
   bool output() const { return reasoning_bytes + content_bytes + tool_bytes > 0; }
   bool visible() const { return content_bytes + tool_bytes > 0; }
