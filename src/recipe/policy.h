@@ -1,14 +1,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
-#include "recipe/recipe.h"
+#include "recipe/diagnostic.h"
 
 namespace anvil::recipe {
 
 // A named set of gates. `canonical` is what evidence::decide() reads:
-// {"name","requires_pinned":bool,"gates":[{"id","metric","over","op","threshold","unit","on_fail","because"}]}
+// {"name","requires_pinned":bool,"gates":[{"id","metric","select","over","op","threshold","unit","on_fail","because"}]}
 struct Policy {
   std::string name;
   std::string path;
@@ -35,5 +36,10 @@ struct HostFile {
   Json document = Json::object();
 };
 Loaded<HostFile> load_host(const std::string& path);
+Loaded<HostFile> parse_host(std::string_view toml, const std::string& path);
+
+// The field references of docs/policy.md and docs/suite.md.
+std::string policy_reference();
+std::string suite_reference();
 
 }  // namespace anvil::recipe
