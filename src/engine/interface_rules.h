@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/interface_table.h"
+#include "engine/log_pattern.h"
+
+namespace anvil::engine {
+
+// A phase of start-up and the line that announces it.
+struct PhaseRule {
+  std::string name;
+  LogPattern pattern;
+};
+
+// A cause of failure and the lines that show it.
+struct FailureRule {
+  std::string klass;
+  std::string hint;
+  std::vector<LogPattern> patterns;
+  std::vector<std::string> phases;  // only in these; empty: in any ("" is before the first phase)
+  bool wrapper = false;             // these lines only wrap a cause that stands elsewhere
+};
+
+struct Readiness {
+  std::string path = "/health";
+  int ready = 200;
+  std::vector<int> loading;  // statuses of an engine that is coming up
+};
+
+// The parts of a table that are looked at for every log line, compiled once.
+struct InterfaceTable::Rules {
+  std::vector<PhaseRule> phases;
+  std::vector<FailureRule> failures;
+  Readiness readiness;
+  std::string program_hint;  // how to get the program when it is missing
+};
+
+}  // namespace anvil::engine
