@@ -30,8 +30,8 @@ struct HttpReply {
   std::string_view header(std::string_view name) const;
 };
 
-// One small request on a connection of its own, blocking: readiness, identity, tokenizer, metrics. Not for timing.
-// The whole call ends within `limit`; the body may have at most `max_body` bytes.
+// One small request on a connection of its own, blocking: readiness, identity, tokenizer, metrics.
+// Not for timing. The whole call ends within `limit`; the body may have at most `max_body` bytes.
 struct HttpCall {
   std::string method = "GET";
   std::string path;  // appended to the url's prefix
@@ -40,7 +40,8 @@ struct HttpCall {
   Nanos limit = 10 * kSecond;
   uint64_t max_body = 16u << 20;
 };
-Result<HttpReply> http_call(const Url& url, const HttpCall& call, const base::Cancel* cancel = nullptr);
+Result<HttpReply> http_call(const Url& url, const HttpCall& call,
+                            const base::Cancel* cancel = nullptr);
 
 // True when a connect to the address is refused, i.e. nobody listens there.
 bool port_is_free(const std::string& host, int port);
