@@ -81,23 +81,24 @@ Result<void> take(Exchange& exchange, std::string_view input) {
 
 Result<void> converse(int fd, Exchange& exchange, Nanos deadline, const base::Cancel* cancel) {
   char buffer[32 * 1024];
-  TRY(send_some(fd, exchange));
-  while (!exchange.reader.ended()) {
+  Result<void> step = send_some(fd, exchange);
+  while (step && !exchange.reader.ended()) {
     const bool sending = exchange.sent < exchange.out.size();
-    TRY(wait_ready(fd, static_cast<short>(sending ? POLLIN | POLLOUT : POLLIN), deadline, cancel,
-                   exchange.reader.has_head() ? "in the middle of the answer"
-                                              : "while waiting for the answer"));
-    if (sending) TRY(send_some(fd, exchange));
+    const char* doing =
+        exchange.reader.has_head() ? "in the middle of the answer" : "while waiting for the answer";
+    step = wait_ready(fd, static_cast<short>(sending ? POLLIN | POLLOUT : POLLIN), deadline, cancel,
+                      doing);
+    if (step && sending) step = send_some(fd, exchange);
+    if (!step) break;
     const ssize_t got = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
-    if (got > 0) {
-      TRY(take(exchange, {buffer, static_cast<size_t>(got)}));
-    } else if (got == 0) {
-      TRY(exchange.reader.closed());
-    } else if (errno != EAGAIN && errno != EINTR) {
-      return fail(base::from_errno(errno, "read the answer"));
-    }
+    if (got > 0)
+      step = take(exchange, {buffer, static_cast<size_t>(got)});
+    else if (got == 0)
+      step = exchange.reader.closed();
+    else if (errno != EAGAIN && errno != EINTR)
+      step = fail(base::from_errno(errno, "read the answer"));
   }
-  return {};
+  return step;
 }
 
 }  // namespace
