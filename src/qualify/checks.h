@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "engine/interface_table.h"
 #include "evidence/request_row.h"
 #include "measure/client.h"
 #include "qualify/sandbox.h"
@@ -28,10 +29,11 @@ struct CheckContext {
   std::string model;   // the id to send
   std::string effort;  // "" = send none
   std::string engine;  // engine.kind of the recipe: "llama.cpp", "vllm", "sglang", "external"
-  Json interface = Json::object();  // document of the interface table
-  int64_t context_tokens = 0;       // of one sequence; 0 = unknown
-  int64_t max_tokens = 256;         // answer budget, reasoning included
-  int64_t seed = 1;                 // codes and values in prompts derive from it
+  const engine::InterfaceTable& table;
+  std::string salt;            // of the run: its id; makes nonces new to this engine
+  int64_t context_tokens = 0;  // of one sequence; 0 = unknown
+  int64_t max_tokens = 256;    // answer budget, reasoning included
+  int64_t seed = 1;            // codes and values in prompts derive from it
 };
 
 enum class CheckVerdict { kPass, kFail, kSkipped };

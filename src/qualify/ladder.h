@@ -38,7 +38,9 @@ Json to_json(const RungReport& rung);
 // probe. Stops at the first rung that fails hard: the engine refused or broke the cold request, or
 // no longer answers. Rows: Purpose::kLadder, lane "ladder-<target>", item and cache_state
 // "cold"/"prefix"; kCalibrate for the exact-token search; kProbe for health. All needles of a rung
-// are asked for in one question; row.expect carries their codes.
+// are asked for in one question, which costs one prefill per row; row.expect is
+// {"target":n,"tolerance":n,"needles":[{"depth":0.1,"code":"..."},...]} and derive() grades each
+// code against the answer.
 Result<std::vector<RungReport>> run_ladder(
     CheckContext context, const LadderPlan& plan,
     const std::function<void(const RungReport&)>& finished = {});
