@@ -7,6 +7,7 @@
 #include "base/cancel.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "evidence/index.h"
 #include "recipe/recipe.h"
 
 namespace CLI {
@@ -47,11 +48,13 @@ Json to_json(const Error& error);
 // The same for the diagnostics of a file; exit code 2.
 int print_diagnostics(const std::vector<recipe::Diagnostic>& diagnostics, bool json);
 Json to_json(const recipe::Diagnostic& diagnostic);
-bool has_errors(const std::vector<recipe::Diagnostic>& diagnostics);
 
 // Where runs are kept unless --runs-dir says otherwise: $ANVIL_RUNS, else "runs" under
 // base::state_home().
 std::string default_runs_dir();
+
+// The index of all runs; `runs_dir` is what a lost index is rebuilt from.
+Result<evidence::RunIndex> open_index(const std::string& runs_dir);
 
 // A run directory given as a path, or as a run id (or a unique beginning of one) in the index or
 // the runs folder.

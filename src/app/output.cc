@@ -52,12 +52,6 @@ Json to_json(const recipe::Diagnostic& diagnostic) {
           {"remedy", diagnostic.remedy}};
 }
 
-bool has_errors(const std::vector<recipe::Diagnostic>& diagnostics) {
-  for (const auto& diagnostic : diagnostics)
-    if (diagnostic.severity == recipe::Diagnostic::Severity::kError) return true;
-  return false;
-}
-
 int print_diagnostics(const std::vector<recipe::Diagnostic>& diagnostics, bool json) {
   if (json) {
     Json list = Json::array();
@@ -79,6 +73,10 @@ std::string default_runs_dir() {
   return base::join_path(base::state_home(), "runs");
 }
 
+Result<evidence::RunIndex> open_index(const std::string& runs_dir) {
+  return evidence::RunIndex::open(evidence::RunIndex::default_path(), {runs_dir});
+}
+
 Result<std::string> find_run(const std::string& path_or_id, const std::string& runs_dir) {
   if (base::is_directory(path_or_id)) return path_or_id;
   if (path_or_id.find('/') != std::string::npos)
@@ -92,7 +90,7 @@ Result<std::string> find_run(const std::string& path_or_id, const std::string& r
       if (by_start || by_short_id) found.push_back(base::join_path(runs_dir, name));
     }
   if (found.empty()) {
-    if (auto index = evidence::Index::open())
+    if (auto index = open_index(runs_dir))
       if (auto known = index->find(path_or_id)) found.push_back(known->directory);
   }
   if (found.size() == 1) return found.front();

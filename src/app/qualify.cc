@@ -94,7 +94,7 @@ int run_qualify(const Options& options, const base::Cancel& cancel) {
     collect(found);
     table = std::move(*loaded);
   }
-  if (has_errors(problems) || !recipe.value || !policy.value || !suite.value || !table)
+  if (recipe::has_errors(problems) || !recipe.value || !policy.value || !suite.value || !table)
     return refuse(problems, options.json);
   if (!options.json && !options.quiet) print_diagnostics(problems, false);
 
@@ -114,8 +114,10 @@ int run_qualify(const Options& options, const base::Cancel& cancel) {
   auto outcome = qualify::qualify(inputs, progress, cancel);
   if (!outcome) return refuse(outcome.error(), "freeze", options.json);
 
-  if (auto index = evidence::Index::open()) {
-    if (auto added = index->add(outcome->run_dir); !added && !options.quiet)
+  if (auto index = open_index(options.runs_dir)) {
+    auto run = evidence::RunReader::open(outcome->run_dir);
+    auto added = run ? index->put(evidence::describe(*run)) : Result<void>(fail(run.error()));
+    if (!added && !options.quiet)
       std::fprintf(stderr,
                    "anvil: the index was not updated (%s); 'anvil runs reindex' rebuilds it\n",
                    base::to_string(added.error()).c_str());

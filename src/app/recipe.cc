@@ -44,7 +44,7 @@ int run_check(const std::vector<std::string>& files, bool json) {
   std::string text;
   for (const auto& file : files) {
     const Checked checked = check(file);
-    const bool ok = checked.recipe && !has_errors(checked.diagnostics);
+    const bool ok = checked.recipe && !recipe::has_errors(checked.diagnostics);
     all_ok = all_ok && ok;
     Json entry = {{"file", file}, {"ok", ok}, {"diagnostics", Json::array()}};
     for (const auto& diagnostic : checked.diagnostics) {
@@ -70,7 +70,7 @@ int run_check(const std::vector<std::string>& files, bool json) {
 
 int run_show(const std::string& file, bool json) {
   const Checked checked = check(file);
-  if (!checked.recipe || has_errors(checked.diagnostics))
+  if (!checked.recipe || recipe::has_errors(checked.diagnostics))
     return print_diagnostics(checked.diagnostics, json);
   const recipe::Recipe& recipe = *checked.recipe;
   const bool external = recipe.text("launch.runner") == "external";

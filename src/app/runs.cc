@@ -78,6 +78,8 @@ int run_show(const Options& options) {
   Json answer = summary(*run);
   const auto& state = run->state();
   answer["steps"] = state.steps;
+  answer["damage"] = state.damage;
+  answer["explanation"] = evidence::explain(state);
   const std::string run_id = answer["run"];
   answer["orphans"] = Json::array();
   for (const auto& orphan : engine::find_orphans(base::parent_path(*directory)))
@@ -95,15 +97,7 @@ int run_show(const Options& options) {
   if (!state.failed_step.empty())
     rows.push_back({"failed step", state.failed_step}), rows.push_back({"because", state.failure});
   std::string text = table(rows);
-  if (state.status == evidence::RunState::Status::kIncomplete) {
-    text += "\nThis run was never sealed: it ended ";
-    text += state.last_step.empty() ? "before its first step"
-            : state.last_step_ended ? "after the step \"" + state.last_step + "\""
-                                    : "during the step \"" + state.last_step + "\"";
-    text +=
-        ". What it holds can be read and checked (anvil verify, anvil report); it cannot be "
-        "continued or promoted.\n";
-  }
+  text += "\n" + evidence::explain(state) + "\n";
   for (const auto& orphan : answer["orphans"])
     text += "\nIts engine still runs: pid " + std::to_string(orphan["pid"].get<int>()) + ", " +
             orphan["command"].get<std::string>() + "\nStop it with: kill " +
@@ -112,7 +106,7 @@ int run_show(const Options& options) {
 }
 
 int run_reindex(const Options& options) {
-  auto index = evidence::Index::open();
+  auto index = open_index(options.runs_dir);
   if (!index) return print_error(index.error(), options.json);
   auto count = index->reindex({options.runs_dir});
   if (!count) return print_error(count.error(), options.json);

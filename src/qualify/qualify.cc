@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/strings.h"
+#include "base/version.h"
 #include "engine/artifacts.h"
 #include "engine/identity.h"
 #include "engine/orphans.h"
@@ -139,7 +140,8 @@ evidence::Frozen Qualification::frozen() const {
                    {"checks", suite_.value("checks", Json::object())},
                    {"lanes", suite_.value("lane", Json::array())},
                    {"ladder", suite_.value("ladder", Json(nullptr))},
-                   {"fingerprint", suite_.value("fingerprint", Json::object())}}};
+                   {"fingerprint", suite_.value("fingerprint", Json::object())}},
+          .tool = {{"version", base::version()}, {"build", base::build_id()}}};
 }
 
 std::vector<std::string> Qualification::efforts() const {
@@ -230,8 +232,7 @@ Result<Json> Qualification::step_preflight() {
 }
 
 Result<Json> Qualification::step_snapshot() {
-  auto probe = host::open_nvml();
-  if (probe) gpus_ = std::move(*probe);
+  gpus_ = host::open_nvml();
   if (inputs_.host)
     for (const auto& [role, entry] : inputs_.host->roles.items())
       if (entry.contains("gpu")) roles_[entry["gpu"].get<std::string>()] = role;
@@ -352,7 +353,8 @@ CheckContext Qualification::check_context() {
           .model = served_model_,
           .effort = efforts().empty() ? "" : efforts().front(),
           .engine = inputs_.recipe.text("engine.kind"),
-          .interface = inputs_.table.document(),
+          .table = inputs_.table,
+          .salt = writer_->run_id(),
           .context_tokens = inputs_.recipe.integer("serving.context_tokens"),
           .max_tokens = checks.value("max_tokens", int64_t{256}),
           .seed = suite_.value("seed", int64_t{1})};
