@@ -60,9 +60,7 @@ int print_diagnostics(const std::vector<recipe::Diagnostic>& diagnostics, bool j
                 {"diagnostics", list}});
   } else {
     for (const auto& diagnostic : diagnostics) {
-      const bool warning = diagnostic.severity == recipe::Diagnostic::Severity::kWarning;
-      std::fprintf(stderr, "%s%s\n", warning ? "warning: " : "",
-                   recipe::to_string(diagnostic).c_str());
+      std::fprintf(stderr, "%s\n", recipe::to_string(diagnostic).c_str());
     }
   }
   return base::kExitUsage;

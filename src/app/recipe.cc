@@ -49,8 +49,7 @@ int run_check(const std::vector<std::string>& files, bool json) {
     Json entry = {{"file", file}, {"ok", ok}, {"diagnostics", Json::array()}};
     for (const auto& diagnostic : checked.diagnostics) {
       entry["diagnostics"].push_back(to_json(diagnostic));
-      const bool warning = diagnostic.severity == recipe::Diagnostic::Severity::kWarning;
-      text += (warning ? "warning: " : "") + recipe::to_string(diagnostic) + "\n";
+      text += recipe::to_string(diagnostic) + "\n";
     }
     if (checked.recipe) {
       entry["digest"] = checked.recipe->digest();

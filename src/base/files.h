@@ -72,5 +72,7 @@ std::string base_name(std::string_view path);
 std::string state_home();
 // $ANVIL_HOME/models, else $XDG_DATA_HOME/anvil/models, else ~/.local/share/anvil/models.
 std::string models_home();
+// Where set-up puts engine programs, searched after $PATH: "bin" beside the models folder.
+std::string tools_home();
 
 }  // namespace anvil::base
