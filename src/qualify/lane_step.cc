@@ -29,8 +29,7 @@ Result<std::vector<evidence::Outcome>> send(const CheckContext& context,
 }  // namespace
 
 Result<LaneReport> run_lanes(
-    const CheckContext& context, const engine::InterfaceTable& table, const Json& suite,
-    const std::string& salt,
+    const CheckContext& context, const Json& suite,
     const std::function<void(int64_t, int64_t, const std::string&)>& progress) {
   const Json& declared = suite.value("lane", Json::array());
   std::vector<measure::LanePlan> plans;
@@ -46,13 +45,13 @@ Result<LaneReport> run_lanes(
     measure::LaneContext lane;
     lane.model = context.model;
     lane.seed = static_cast<uint64_t>(context.seed);
-    lane.salt = salt;
+    lane.salt = context.salt;
     lane.effort = context.effort;
-    lane.extra = table.document().value("lane_extra", Json(nullptr));
-    lane.cold_extra = table.document().value("cold_extra", Json(nullptr));
-    measure::PromptBuilder prompts(token_counter(
-        context, table, plan.api,
-        [&](const std::string& text) { return measure::lane_body(plan, lane, text); }));
+    lane.extra = context.table.document().value("lane_extra", Json(nullptr));
+    lane.cold_extra = context.table.document().value("cold_extra", Json(nullptr));
+    measure::PromptBuilder prompts(token_counter(context, plan.api, [&](const std::string& text) {
+      return measure::lane_body(plan, lane, text);
+    }));
     progress(done, total, plan.id + ": making exact prompts");
     auto attempts = TRY(measure::build_lane(plan, lane, prompts, [&](int made) {
       progress(done, total, plan.id + ": " + std::to_string(made) + " exact prompts made");

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "engine/interface_table.h"
 #include "qualify/checks.h"
 
 namespace anvil::qualify {
@@ -23,8 +22,7 @@ struct LaneReport {
 // that cannot be made exact; an engine that no longer answers after a lane (the lanes after it
 // would only repeat the failure). Failed requests are evidence, not errors.
 Result<LaneReport> run_lanes(
-    const CheckContext& context, const engine::InterfaceTable& table, const Json& suite,
-    const std::string& salt,
+    const CheckContext& context, const Json& suite,
     const std::function<void(int64_t done, int64_t total, const std::string& what)>& progress);
 
 }  // namespace anvil::qualify

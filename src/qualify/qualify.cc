@@ -405,11 +405,10 @@ Result<Json> Qualification::step_checks() {
 }
 
 Result<Json> Qualification::step_lanes() {
-  const LaneReport report =
-      TRY(run_lanes(check_context(), inputs_.table, suite_, writer_->run_id(),
-                    [this](int64_t done, int64_t total, const std::string& what) {
-                      observer_.progress("lanes", done, total, what);
-                    }));
+  const LaneReport report = TRY(run_lanes(
+      check_context(), suite_, [this](int64_t done, int64_t total, const std::string& what) {
+        observer_.progress("lanes", done, total, what);
+      }));
   summary_ = count(report.lanes, "lane") + ", " + std::to_string(report.ok) + " of " +
              count(report.requests, "request") + " ok";
   return Json{{"lanes", report.lanes}, {"requests", report.requests}, {"ok", report.ok}};

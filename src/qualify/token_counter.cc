@@ -39,11 +39,10 @@ Result<int64_t> count_by_usage(const CheckContext& context, wire::Api api,
 
 }  // namespace
 
-measure::TokenCounter token_counter(const CheckContext& context,
-                                    const engine::InterfaceTable& table, wire::Api api,
+measure::TokenCounter token_counter(const CheckContext& context, wire::Api api,
                                     std::function<std::string(const std::string&)> body,
                                     std::string* method) {
-  auto tokenizer = std::make_shared<engine::Tokenizer>(table, context.endpoint.base_url,
+  auto tokenizer = std::make_shared<engine::Tokenizer>(context.table, context.endpoint.base_url,
                                                        context.model, context.endpoint.api_key);
   const bool plain = api == wire::Api::kCompletions;
   if (plain ? tokenizer->can_tokenize() : api == wire::Api::kChat && tokenizer->can_render()) {

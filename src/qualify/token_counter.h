@@ -3,7 +3,6 @@
 #include <functional>
 #include <string>
 
-#include "engine/interface_table.h"
 #include "measure/prompts.h"
 #include "qualify/checks.h"
 #include "wire/answer.h"
@@ -14,8 +13,7 @@ namespace anvil::qualify {
 // text. Counts with the engine's own tokenizer where it offers one for that surface ("tokenize"),
 // else by sending the request with one output token and reading its usage ("usage"; rows of
 // Purpose::kCalibrate). `method`, if given, is set to which. The context must outlive the counter.
-measure::TokenCounter token_counter(const CheckContext& context,
-                                    const engine::InterfaceTable& table, wire::Api api,
+measure::TokenCounter token_counter(const CheckContext& context, wire::Api api,
                                     std::function<std::string(const std::string& text)> body,
                                     std::string* method = nullptr);
 
