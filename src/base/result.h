@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -107,6 +108,12 @@ inline tl::unexpected<Error> fail(Kind kind, Side side, std::string detail, std:
   return tl::unexpected<Error>(Error(kind, side, std::move(detail), std::move(hint)));
 }
 
+// The value of a Result that holds one; nothing for Result<void>.
+template <class T>
+T take_value(Result<T>&& result) {
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
 // The error of a failed system call: kind and hint from errno. `what` names the call and its
 // object, e.g. "open /etc/anvil/host.toml".
 Error from_errno(int errno_value, std::string what);
@@ -124,10 +131,10 @@ using base::Side;
 }  // namespace anvil
 
 // TRY(expr): the value of a Result, or return its error from this function. Statement expression,
-// so it can stand on the right of an assignment. ANVIL_TRY_VOID for Result<void>.
+// so it can stand on the right of an assignment; with Result<void> it has no value.
 #define TRY(expr)                                                           \
   __extension__({                                                           \
     auto&& try_result_ = (expr);                                            \
     if (!try_result_) return ::anvil::fail(std::move(try_result_).error()); \
-    std::move(try_result_).value();                                         \
+    ::anvil::base::take_value(std::move(try_result_));                      \
   })
