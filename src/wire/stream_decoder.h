@@ -31,6 +31,8 @@ class StreamDecoder {
   // The terminal marker was seen: [DONE], response.completed, .incomplete or .failed.
   bool done() const;
   void reset(Api api);
+  // Reads the body of a request that was not streamed, on a fresh decoder (see parse_answer).
+  Result<Answer> read_whole(std::string_view body);
 
  private:
   struct State;
