@@ -60,6 +60,10 @@ class Sandbox {
                          const base::Cancel& cancel) const;
 
  private:
+  // `parts` receives what the confinement consists of, if given.
+  Result<SandboxRun> execute(std::string_view program, const SandboxLimits& limits,
+                             const base::Cancel& cancel, std::vector<std::string>* parts) const;
+
   Isolation isolation_ = Isolation::kNone;
   std::string python_, bwrap_;
   std::vector<std::string> parts_;
