@@ -7,14 +7,15 @@
 namespace anvil::net {
 
 Result<std::string> request_text(const Url& url, const RequestParts& parts) {
-  for (const char c : parts.api_key)
-    if (c <= ' ' || c == 0x7f)
+  for (const unsigned char c : parts.api_key)
+    if (c <= ' ' || c >= 0x7f)
       return fail(Kind::kInvalidInput, Side::kClient,
                   "the API key holds a space, line end or other byte that no key has",
                   "look at the variable or file that it comes from");
   const std::string length = std::to_string(parts.body.size());
   const std::string bearer = "Bearer " + std::string(parts.api_key);
-  const std::string target = url.path_prefix + std::string(parts.path);
+  std::string target = url.path_prefix + std::string(parts.path);
+  if (target.empty()) target = "/";
   std::vector<wire::HeaderField> fields;
   fields.push_back({"User-Agent", "anvil"});
   fields.push_back({"Accept", parts.events ? "text/event-stream" : "*/*"});

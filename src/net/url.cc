@@ -57,7 +57,7 @@ std::string Url::host_header() const {
 }
 
 Result<Url> parse_url(std::string_view text) {
-  for (const char c : text)
+  for (const unsigned char c : text)
     if (c <= ' ' || c == 0x7f) return bad(text, "has a space or control character in it");
   if (text.empty())
     return fail(Kind::kInvalidInput, Side::kClient, "the address is empty",
