@@ -303,6 +303,7 @@ error_code StreamDecoder::State::read_usage(od::value value) {
       return count_of(count, usage.completion);
     }
     if (key == "reasoning_tokens") return count_of(count, usage.reasoning);
+    if (key == "total_tokens") return count_of(count, usage.total);
     if (key == "prompt_tokens_details" || key == "input_tokens_details") {
       return each_field_if(count, [&](std::string_view name, od::value detail) {
         return name == "cached_tokens" ? count_of(detail, usage.cached) : SUCCESS;
