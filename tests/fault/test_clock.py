@@ -1,0 +1,34 @@
+"""The wall clock is stepped during a run: every duration stays what it was, because none comes from it."""
+import glob
+
+import pytest
+
+from harness import read_json, rows
+
+LIBRARIES = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+
+
+@pytest.mark.skipif(not LIBRARIES, reason="libfaketime is not installed (package faketime)")
+@pytest.mark.parametrize("step", ["+1d", "-1d"])
+def test_clock_step(case, tmp_path, step):
+    clock = tmp_path / "clock"
+    clock.write_text("+0")
+    env = {"LD_PRELOAD": LIBRARIES[0], "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+           "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    probe = case.anvil.run("--version", env=env)
+    if "LeakSanitizer" in probe.err or "ASan runtime does not come first" in probe.err or "ThreadSanitizer" in probe.err:
+        pytest.skip("a sanitizer's runtime and libfaketime do not go together")
+    assert probe.code == 0, probe
+    process = case.begin("slow:0.02", env=env)
+    case.wait_for_step(process, "lanes")
+    clock.write_text(step)
+    done = case.anvil.finish(process)
+    run = case.explained(done)
+    assert done.code == 0, done
+    results = read_json(run / "results.json")
+    assert 0 < results["lanes"][0]["e2e_ms"]["max"] < 60_000, results["lanes"][0]["e2e_ms"]
+    assert all(value is None or 0 <= value < 120_000 for value in results["wall_clock"]["step_ms"].values() if not isinstance(value, dict)), \
+        results["wall_clock"]
+    for row in rows(run):
+        stamps = [v for v in row["stamps"].values() if isinstance(v, int)]
+        assert max(stamps) - min(stamps) < 60 * 10**9, row["stamps"]
