@@ -205,7 +205,7 @@ class Case:
         self.suite_document = {
             "schema": "anvil/suite/v1", "name": "fault", "seed": 7,
             "limits": {"first_byte_s": 2, "idle_s": 2, "total_s": 10, "event_bytes": 1 << 20},
-            "checks": {"include": ["json-schema"], "max_tokens": 16},
+            "checks": {"include": ["json"], "max_tokens": 16},
             "lane": [{"id": "short", "prompt_tokens": 64, "output_tokens": 16, "concurrency": 2, "requests": 4, "warmup": 1,
                       "cache": "cold", "fixed_output": True}],
             "ladder": {"targets": [256], "depths": [0.5], "output_tokens": 8, "cached": True},

@@ -30,8 +30,11 @@ def engine_home():
 def qualified(engine_home, tmp_path_factory):
     """The main job, once: the shipped recipe, policy and suite on the real engine and the real model."""
     folder = tmp_path_factory.mktemp("qualified")
-    anvil = harness.Anvil(engine_home, folder / "runs")
-    anvil.env["XDG_STATE_HOME"] = str(folder / "state")
+    # A home of its own, so that the user's is not written to, with the user's engine and model in it.
+    (folder / "home").mkdir()
+    for name in ("bin", "engines", "models"):
+        (folder / "home" / name).symlink_to(engine_home / name)
+    anvil = harness.Anvil(folder / "home", folder / "runs")
     source = harness.SOURCE
     done = anvil.run("qualify", source / "recipes/gemma-3-270m.toml", "--policy", source / "policies/quickstart.toml", "--suite",
                      source / "suites/quickstart.toml", "--runs-dir", anvil.runs, "--json", timeout=600)
