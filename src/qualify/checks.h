@@ -71,6 +71,9 @@ struct CheckPlan {
 // kInvalidInput names an unknown id and the nearest known one.
 Result<void> validate_plan(const CheckPlan& plan);
 
+// How many results run_checks will give, for progress.
+int64_t count_results(const CheckPlan& plan);
+
 // Runs the plan and returns the results in order. Errors are only those of `record` (evidence
 // cannot be kept) and kCancelled; everything an engine does becomes a verdict.
 Result<std::vector<CheckResult>> run_checks(

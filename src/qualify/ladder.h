@@ -27,7 +27,7 @@ LadderPlan ladder_plan(const Json& suite);
 struct RungReport {
   int64_t target = 0;
   int64_t prompt_tokens = 0;  // of the cold row, as the engine counted
-  std::string method;         // how the prompt was made exact: "tokenize" or "bisection"
+  std::string method;         // how the prompt was made exact: "tokenize" or "usage"
   std::vector<int64_t> rows;  // cold, prefix
   bool healthy = false;
   std::string stopped;  // why the climb ended here, "" if it goes on
