@@ -22,7 +22,7 @@ struct Usage {
   std::optional<int64_t> reasoning;  // part of completion
   std::optional<int64_t> total;      // as the engine reports it, to be held against the sum
 
-  bool empty() const { return !prompt && !completion && !cached && !reasoning; }
+  bool empty() const { return !prompt && !completion && !cached && !reasoning && !total; }
   bool operator==(const Usage&) const = default;
 };
 

@@ -11,12 +11,12 @@
 namespace anvil::wire {
 
 struct ChatMessage {
-  std::string role;                  // "system", "user", "assistant", "tool"
-  Json content;                      // string, list of parts, or null (assistant with tool calls)
-  std::vector<ToolCall> tool_calls;  // assistant
-  std::string tool_call_id;          // tool: which call this answers
-  std::string name;                  // optional
-  std::string reasoning;             // assistant: passed back where the surface has a place for it
+  std::string role{};                  // "system", "user", "assistant", "tool"
+  Json content = nullptr;              // string, list of parts, or null (assistant with tool calls)
+  std::vector<ToolCall> tool_calls{};  // assistant
+  std::string tool_call_id{};          // tool: which call this answers
+  std::string name{};                  // optional
+  std::string reasoning{};  // assistant: passed back where the surface has a place for it
 };
 
 // One generation request, independent of the surface. Absent values are not sent.

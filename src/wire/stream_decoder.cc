@@ -302,6 +302,7 @@ error_code StreamDecoder::State::read_usage(od::value value) {
     if (key == "completion_tokens" || key == "output_tokens") {
       return count_of(count, usage.completion);
     }
+    if (key == "total_tokens") return count_of(count, usage.total);
     if (key == "reasoning_tokens") return count_of(count, usage.reasoning);
     if (key == "total_tokens") return count_of(count, usage.total);
     if (key == "prompt_tokens_details" || key == "input_tokens_details") {
