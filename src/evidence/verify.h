@@ -11,7 +11,8 @@
 namespace anvil::evidence {
 
 struct Mismatch {
-  std::string where;  // artifact and JSON pointer: "results.json#/lanes/0/ttfo_ms/p50", "requests.jsonl#/17"
+  std::string where;  // artifact and JSON pointer: "results.json#/lanes/0/ttfo_ms/p50",
+                      // "requests.jsonl#/17"
   std::string recorded;
   std::string recomputed;
 };
@@ -25,8 +26,8 @@ struct Verification {
   std::vector<Mismatch> mismatches;
 };
 
-// Renders the report from a run; verify compares it with the stored one byte for byte. The report room lies above
-// this one, so the caller hands it in.
+// Renders the report from a run; verify compares it with the stored one byte for byte. The report
+// room lies above this one, so the caller hands it in.
 using RenderReport = std::function<Result<std::string>(const RunReader&)>;
 
 // Recomputes every hash, the journal chain, results.json, decision.json and the report.
