@@ -34,7 +34,6 @@ enum class FieldForm {
   kCommit,           // 40 hex digits
   kDigest,           // 64 hex digits (SHA-256)
   kUrl,              // http:// or https:// with a host
-  kLink,             // kLine: a source may also be a file or a ticket
   kSecretReference,  // env:NAME or file:PATH
   kDate,             // YYYY-MM-DD
 };
