@@ -54,7 +54,7 @@ struct LaneAttempts {
 };
 // Rows get purpose, lane, item ("warmup-0", "prime", "request-0"), effort, api, stream,
 // concurrency, cache_state and expect = {"prompt_tokens": target, "output_tokens": n when fixed}.
-// Warm-up prompts share no text with measured ones. `made` is called with the number of prompts
+// Warm-up prompts have filler and nonces of their own. `made` is called with the number of prompts
 // made, for progress.
 Result<LaneAttempts> build_lane(const LanePlan& lane, const LaneContext& context,
                                 PromptBuilder& prompts, const std::function<void(int)>& made = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -234,11 +235,15 @@ Result<ExactPrompt> PromptBuilder::build(const PromptSpec& spec) {
     search.add({words, tokens});
 
     if (const auto base = search.fine_base()) {
+      // Pieces are a token each, where the counter agrees; else the bracket finds what fits.
       int64_t pieces = spec.target_tokens - base->tokens;
-      while (calls < spec.max_counter_calls && pieces > 0 &&
+      int64_t few = 0, many = std::numeric_limits<int64_t>::max();
+      while (calls < spec.max_counter_calls && pieces > few && pieces < many &&
              tried.insert({base->words, pieces}).second) {
         if (TRY(measure(base->words, pieces))) return finish(search.slope());
+        (tokens < spec.target_tokens ? few : many) = pieces;
         pieces += spec.target_tokens - tokens;
+        if (pieces <= few || pieces >= many) pieces = few + (many - few) / 2;
       }
       // The counter jumps here: begin again from a filler that is one word shorter.
       words = std::max<int64_t>(0, base->words - 1);

@@ -55,7 +55,7 @@ int64_t tolerance(const PromptSpec& spec);
 // tokenised by position in all known tokenizers, so the count holds; the row's own usage proves it.
 //
 // Lifecycle: one per counter; it remembers tokens per word, so later prompts need about three
-// calls. Errors: the counter's own; kUnsupported when the fixed parts alone exceed the target;
+// calls. Errors: the counter's own; kInvalidInput when the fixed parts alone exceed the target;
 // kMismatch when no text within the tolerance was found. Thread: the owner's.
 class PromptBuilder {
  public:
