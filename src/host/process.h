@@ -37,7 +37,8 @@ std::vector<Process> all_processes();
 // The roots that exist and everything below them by parent, in `all`.
 std::vector<Process> tree_of(const std::vector<Process>& all, const std::vector<int>& roots);
 // Processes whose environment at exec holds exactly `marker` ("ANVIL_RUN_ID=..."): finds children
-// that lost their parent or made a session of their own. Only processes of this user can be read.
+// that lost their parent or made a session of their own. Only processes of this user can be read;
+// this process itself is left out.
 // A marker that ends in '=' matches any value.
 std::vector<int> find_marked(std::string_view marker);
 // The value of an environment variable of a process at exec; nothing if unreadable or absent.

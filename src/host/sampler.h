@@ -29,7 +29,8 @@ Tick next_tick(Nanos start, Nanos period, Nanos previous, Nanos now);
 //
 // The sink is called on that thread, with {"mono_ns","host":{"mem_available","load1"},
 // "engine":{"rss","cpu_ns","pids"},"gpus":[...]}: bytes and nanoseconds. `cpu_ns` never falls while
-// the roots stay the same: the time of processes that have ended is kept.
+// the roots stay the same: the time of processes that have ended is kept. "pids" is their number; a
+// new child is found within a second.
 //
 // Lifecycle: start() once, stop() once (the destructor stops). After stop() returns the sink is not
 // called any more. Thread: start, stop and set_roots from the owner's; missed() from any.
@@ -57,17 +58,24 @@ class Sampler {
 
  private:
   void run();
-  Json take(Nanos now);
+  Json take(Nanos now, const std::vector<int>& roots);
+  Json read_engine(Nanos now, const std::vector<int>& roots);
+
+  using Member = std::pair<int, uint64_t>;  // pid, start_ticks
 
   Options options_;
   Sink sink_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stop_ = false;
-  std::vector<int> roots_;
+  bool stop_ = false;       // guarded by mutex_
+  std::vector<int> roots_;  // guarded by mutex_
+
+  // Only the sampling thread:
   std::vector<int> accounted_roots_;
-  std::map<std::pair<int, uint64_t>, Nanos>
-      cpu_;  // by (pid, start_ticks); only the sampling thread
+  std::vector<Member> members_;  // of the engine's tree, as of refreshed_
+  Nanos refreshed_ = 0;
+  std::map<Member, Nanos> cpu_;  // every member ever seen
+
   std::atomic<uint64_t> missed_{0};
   std::thread thread_;
 };
