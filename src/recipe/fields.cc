@@ -1,5 +1,6 @@
 #include "recipe/fields.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/strings.h"
@@ -9,8 +10,10 @@ namespace anvil::recipe {
 
 namespace {
 
+constexpr size_t kMaxChoicesInTable = 12;
+
 std::string limit(double value) {
-  if (std::abs(value) < 1e15 && value == std::floor(value))
+  if (std::abs(value) <= 1e15 && value == std::floor(value))
     return std::to_string(static_cast<int64_t>(value));
   return base::format_number(value);
 }
@@ -245,28 +248,44 @@ std::string describe(const Field& field) {
 std::string reference(const Schema& schema) {
   std::vector<std::string_view> order;
   std::map<std::string_view, std::string> rows;
-  for (const Field& field : schema.fields()) {
+  std::map<std::string_view, std::vector<std::vector<std::string_view>>> long_lists;
+  for (Field field : schema.fields()) {
     const auto [table, key] = split_field(field.path);
     if (!rows.contains(table)) order.push_back(table);
+    // A long list of choices stands once below its table.
+    std::string below;
+    if (field.choices.size() > kMaxChoicesInTable) {
+      auto& lists = long_lists[table];
+      if (std::find(lists.begin(), lists.end(), field.choices) == lists.end())
+        lists.push_back(field.choices);
+      field.choices.clear();
+      below = ", one of those below";
+    }
     std::string meaning = cell(field.doc);
     if (field.required) meaning = "**Required.** " + meaning;
     std::string kind = field.label ? "*label*" : std::string(field.variable);
-    rows[table] += "| `" + std::string(key) + "` | " + cell(describe(field)) + " | " +
+    rows[table] += "| `" + std::string(key) + "` | " + cell(describe(field)) + below + " | " +
                    (field.fallback.is_null() ? "" : "`" + cell(field.fallback.dump()) + "`") +
                    " | " + kind + " | " + meaning + " |\n";
   }
   std::string out;
   for (const std::string_view table : order) {
+    const std::string name = base::replace_all(std::string(table), "[]", "");
     if (table.empty())
       out += "### Top of the file\n\n";
     else if (table.ends_with("[]"))
-      out += "### `[[" + base::replace_all(std::string(table), "[]", "") + "]]`\n\n";
+      out += "### `[[" + name + "]]`\n\n";
     else
-      out += "### `[" + base::replace_all(std::string(table), "[]", "") + "]`\n\n";
+      out += "### `[" + name + "]`\n\n";
     for (const TableDoc& doc : schema.tables())
       if (doc.path == table) out += std::string(doc.doc) + "\n\n";
     out += "| key | value | default | variable | meaning |\n|---|---|---|---|---|\n" + rows[table] +
            "\n";
+    for (const auto& choices : long_lists[table]) {
+      out += "Choices:";
+      for (const std::string_view choice : choices) out += " `" + std::string(choice) + "`";
+      out += "\n\n";
+    }
   }
   return out;
 }

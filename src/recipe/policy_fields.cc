@@ -114,7 +114,7 @@ const Schema& suite_schema() {
            .type = kTextList,
            .form = FieldForm::kName,
            .fallback = Json::array(),
-           .doc = "Checks to run; empty runs all. `anvil qualify --help` lists them."},
+           .doc = "Checks to run, by id; empty runs all."},
           {.path = "checks.max_tokens",
            .type = kInteger,
            .unit = "tokens",
