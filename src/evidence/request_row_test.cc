@@ -1,0 +1,161 @@
+#include "evidence/request_row.h"
+
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "evidence/testing/synthetic_run.h"
+
+namespace anvil::evidence {
+namespace {
+
+RequestRow full_row() {
+  RequestRow row = testing::synthetic_row({.chunks = 3, .count_chunks = true});
+  row.seq = 17;
+  row.purpose = Purpose::kLadder;
+  row.item = "0.5";
+  row.attempt = 2;
+  row.effort = "high";
+  row.api = wire::Api::kResponses;
+  row.stream = false;
+  row.concurrency = 8;
+  row.cache_state = "prefix";
+  row.connection_reused = true;
+  row.status = 503;
+  row.request_body = "{\"a\":\"b\\n\"}";
+  row.chunks[1].kind = 't';
+  row.chunks[2].tokens.reset();
+  row.answer.system_fingerprint = "fp";
+  row.answer.reasoning = "because \"quotes\" \\ and \x01 control";
+  row.answer.content = "caf\xc3\xa9\n\ttab";
+  row.answer.refusal = "no";
+  row.answer.tool_calls = {{"call_1", "weather", "{\"zip\":\"98101\"}"}};
+  row.answer.usage.reasoning = 2;
+  row.answer.usage.total = 515;
+  row.answer.timings = wire::EngineTimings{5, 507, 3, 10, 7, 12.5, 0.1};
+  row.answer.error = wire::ReportedError{"boom", "server_error", "500"};
+  row.token_source = "timings";
+  row.outcome = Outcome::kErrorInStream;
+  row.error_kind = "upstream_error";
+  row.error_detail = "boom";
+  row.expect = Json{{"code", "A-1"}, {"depth", 0.5}};
+  return row;
+}
+
+TEST(RequestRow, EveryFieldSurvivesTheRoundTrip) {
+  const RequestRow row = full_row();
+  const std::string line = to_line(row);
+  const auto back = parse_row(line);
+  ASSERT_TRUE(back) << back.error().detail;
+  EXPECT_EQ(to_line(*back), line);
+  EXPECT_EQ(back->seq, 17);
+  EXPECT_EQ(back->purpose, Purpose::kLadder);
+  EXPECT_EQ(back->api, wire::Api::kResponses);
+  EXPECT_EQ(back->outcome, Outcome::kErrorInStream);
+  EXPECT_EQ(back->answer.reasoning, row.answer.reasoning);
+  EXPECT_EQ(back->answer.content, row.answer.content);
+  EXPECT_EQ(back->answer.tool_calls, row.answer.tool_calls);
+  EXPECT_EQ(back->answer.usage, row.answer.usage);
+  EXPECT_EQ(back->answer.timings->prompt_ms, 12.5);
+  EXPECT_EQ(back->answer.timings->predicted_ms, 0.1);
+  EXPECT_EQ(back->answer.error->code, "500");
+  EXPECT_EQ(back->chunks.size(), 3u);
+  EXPECT_EQ(back->chunks[1].kind, 't');
+  EXPECT_EQ(back->chunks[0].tokens, 1);
+  EXPECT_FALSE(back->chunks[2].tokens);
+  EXPECT_EQ(back->expect, row.expect);
+  EXPECT_EQ(back->stamps.eof, row.stamps.eof);
+}
+
+TEST(RequestRow, AbsentStampsStayAbsent) {
+  RequestRow row;
+  row.outcome = Outcome::kConnectFailed;
+  const auto back = parse_row(to_line(row));
+  ASSERT_TRUE(back) << back.error().detail;
+  EXPECT_FALSE(back->stamps.sent);
+  EXPECT_FALSE(back->stamps.first_output);
+  EXPECT_TRUE(back->expect.is_null());
+  EXPECT_FALSE(back->answer.timings);
+}
+
+TEST(RequestRow, LineIsOneLineWithAFinalSeal) {
+  const std::string line = to_line(full_row());
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  const size_t seal = line.rfind(",\"row_sha\":\"");
+  ASSERT_NE(seal, std::string::npos);
+  EXPECT_EQ(line.substr(seal + 12, 16), base::sha256(line.substr(0, seal)).substr(0, 16));
+}
+
+TEST(RequestRow, InvalidUtf8BecomesReplacementCharacters) {
+  RequestRow row;
+  row.answer.content = "a\xff";
+  const auto back = parse_row(to_line(row));
+  ASSERT_TRUE(back) << back.error().detail;
+  EXPECT_EQ(back->answer.content, "a\xef\xbf\xbd");
+}
+
+TEST(RequestRow, EveryFlippedByteIsNoticed) {
+  const std::string line = to_line(full_row());
+  for (size_t i = 0; i + 1 < line.size(); ++i) {
+    std::string damaged = line;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_FALSE(parse_row(damaged)) << "byte " << i;
+  }
+}
+
+TEST(RequestRow, EveryTruncationIsAnError) {
+  const std::string line = to_line(full_row());
+  for (size_t i = 0; i + 1 < line.size(); ++i) EXPECT_FALSE(parse_row(line.substr(0, i)));
+}
+
+// A line whose row_sha is right, whatever stands before it.
+std::string sealed(const std::string& body) {
+  return body + ",\"row_sha\":\"" + base::sha256(body).substr(0, 16) + "\"}\n";
+}
+
+TEST(RequestRow, ForgedLinesWithARightSealAreStillChecked) {
+  const char* const base =
+      R"({"seq":0,"purpose":"lane","lane":"x","stamps":{"intended":0},"outcome":"ok")";
+  ASSERT_TRUE(parse_row(sealed(base)));
+  const struct {
+    const char* what;
+    std::string body;
+  } cases[] = {
+      {"unknown member", std::string(base) + R"(,"extra":1)"},
+      {"unknown stamp", R"({"seq":0,"purpose":"lane","stamps":{"later":1},"outcome":"ok")"},
+      {"unknown outcome", R"({"seq":0,"purpose":"lane","stamps":{},"outcome":"fine")"},
+      {"unknown purpose", R"({"seq":0,"purpose":"?","stamps":{},"outcome":"ok")"},
+      {"unknown api", std::string(base) + R"(,"api":"soap")"},
+      {"text for a number", std::string(base) + R"(,"status":"200")"},
+      {"number out of range", std::string(base) + R"(,"status":99999999999)"},
+      {"stamp out of range",
+       R"({"seq":0,"purpose":"lane","stamps":{"sent":9223372036854775807},"outcome":"ok")"},
+      {"chunk with three parts", std::string(base) + R"(,"chunks":[[1,"c",2]])"},
+      {"chunk with five parts", std::string(base) + R"(,"chunks":[[1,"c",2,null,3]])"},
+      {"chunk of unknown kind", std::string(base) + R"(,"chunks":[[1,"x",2,null]])"},
+      {"chunk with too many bytes", std::string(base) + R"(,"chunks":[[1,"c",4294967296,null]])"},
+      {"expect that is no object", std::string(base) + R"(,"expect":3)"},
+      {"expect with a key twice", std::string(base) + R"(,"expect":{"a":1,"a":2})"},
+      {"unknown usage", std::string(base) + R"(,"answer":{"usage":{"sum":1}})"},
+      {"unknown timing", std::string(base) + R"(,"answer":{"timings":{"t":1}})"},
+      {"unknown tool member", std::string(base) + R"(,"answer":{"tool_calls":[{"x":""}]})"},
+      {"unknown answer member", std::string(base) + R"(,"answer":{"x":""})"},
+      {"unknown error member", std::string(base) + R"(,"answer":{"error":{"x":""}})"},
+      {"no stamps", R"({"seq":0,"purpose":"lane","outcome":"ok")"},
+      {"an array", R"([1)"},
+      {"bytes after the object", R"({"seq":0,"purpose":"lane","stamps":{},"outcome":"ok"} )"},
+      {"nothing", ""},
+  };
+  for (const auto& one : cases) EXPECT_FALSE(parse_row(sealed(one.body))) << one.what;
+}
+
+TEST(RequestRow, NamesReadBack) {
+  for (int i = 0; i <= static_cast<int>(Purpose::kProbe); ++i)
+    EXPECT_EQ(purpose_from_name(name(static_cast<Purpose>(i))), static_cast<Purpose>(i));
+  for (int i = 0; i <= static_cast<int>(Outcome::kCancelled); ++i)
+    EXPECT_EQ(outcome_from_name(name(static_cast<Outcome>(i))), static_cast<Outcome>(i));
+  EXPECT_FALSE(purpose_from_name(""));
+  EXPECT_FALSE(outcome_from_name("OK"));
+}
+
+}  // namespace
+}  // namespace anvil::evidence
