@@ -14,16 +14,17 @@ def copy(run, folder):
     return target
 
 
-def expect_named(anvil, run, artifact, pointer=None):
-    """verify exits 1 and names the artifact (and what in it)."""
+def expect_named(anvil, run, artifact, pointer=None, people_too=True):
+    """verify exits 1 and names the artifact (and what in it), to programs and to people."""
     done = anvil.run("verify", run, "--json")
     assert done.code == 1, done
     answer = done.json
     assert answer["ok"] is False and answer["mismatches"], done
     where = [mismatch["where"] for mismatch in answer["mismatches"]]
     assert any(w.startswith(artifact) and (pointer is None or pointer in w) for w in where), (artifact, pointer, where)
-    text = anvil.run("verify", run)
-    assert text.code == 1 and artifact in text.out, text
+    if people_too:
+        text = anvil.run("verify", run)
+        assert text.code == 1 and artifact in text.out, text
 
 
 def artifact_names(run):
@@ -69,7 +70,7 @@ def changed_number(anvil, run, folder, name, pointer):
     document = read_json(forged / name)
     change(document, pointer, lambda value: value + 1)
     (forged / name).write_text(json.dumps(document))
-    expect_named(anvil, forged, name, "#" + pointer)
+    expect_named(anvil, forged, name, "#" + pointer, people_too=False)
 
 
 def removed_row(anvil, run, folder):
