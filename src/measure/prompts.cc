@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <optional>
 #include <set>
 
 #include "base/hash.h"
@@ -141,35 +140,38 @@ class WordSearch {
   WordSearch(int64_t target, double slope) : target_(target), slope_(slope) {}
 
   void add(Point point) {
-    if (last_ && last_->words != point.words) {
-      const double slope = static_cast<double>(point.tokens - last_->tokens) /
-                           static_cast<double>(point.words - last_->words);
+    if (has_last_ && last_.words != point.words) {
+      const double slope = static_cast<double>(point.tokens - last_.tokens) /
+                           static_cast<double>(point.words - last_.words);
       if (slope >= kMinSlope && slope <= kMaxSlope) slope_ = slope;
     }
     last_ = point;
+    has_last_ = true;
     if (point.tokens <= target_) {
       below_ = point;
-      if (above_ && above_->words <= point.words) above_.reset();
+      has_below_ = true;
+      if (above_.words <= point.words) has_above_ = false;
     } else {
       above_ = point;
-      if (below_ && below_->words >= point.words) below_.reset();
+      has_above_ = true;
+      if (below_.words >= point.words) has_below_ = false;
     }
   }
 
-  // Filler whose missing tokens can be made up by pieces, if there is some.
-  std::optional<Point> fine_base() const {
-    if (!below_) return std::nullopt;
-    const bool adjacent = above_ && above_->words - below_->words <= 1;
-    if (target_ - below_->tokens <= kFineTokens || adjacent) return below_;
-    return std::nullopt;
+  // Filler whose missing tokens can be made up by pieces; null while there is none.
+  const Point* fine_base() const {
+    if (!has_below_) return nullptr;
+    const bool adjacent = has_above_ && above_.words - below_.words <= 1;
+    if (target_ - below_.tokens <= kFineTokens || adjacent) return &below_;
+    return nullptr;
   }
 
   int64_t next() const {
-    const double missing = static_cast<double>(target_ - kAimBelow - last_->tokens);
-    int64_t words = last_->words + static_cast<int64_t>(std::llround(missing / slope_));
-    if (words == last_->words) words += missing > 0 ? 1 : -1;
-    if (below_ && above_ && (words <= below_->words || words >= above_->words))
-      words = below_->words + (above_->words - below_->words) / 2;
+    const double missing = static_cast<double>(target_ - kAimBelow - last_.tokens);
+    int64_t words = last_.words + static_cast<int64_t>(std::llround(missing / slope_));
+    if (words == last_.words) words += missing > 0 ? 1 : -1;
+    if (has_below_ && has_above_ && (words <= below_.words || words >= above_.words))
+      words = below_.words + (above_.words - below_.words) / 2;
     return std::max<int64_t>(words, 0);
   }
 
@@ -178,7 +180,8 @@ class WordSearch {
  private:
   int64_t target_;
   double slope_;
-  std::optional<Point> last_, below_, above_;
+  Point last_, below_, above_;
+  bool has_last_ = false, has_below_ = false, has_above_ = false;
 };
 
 }  // namespace
@@ -225,7 +228,9 @@ Result<ExactPrompt> PromptBuilder::build(const PromptSpec& spec) {
   const double guess = static_cast<double>(spec.target_tokens - draft.fixed_estimate() - kAimBelow);
   int64_t words = std::max<int64_t>(0, static_cast<int64_t>(guess / tokens_per_word_));
   std::set<std::pair<int64_t, int64_t>> tried;
-  while (calls < spec.max_counter_calls) {
+  // More words than this for one token each: the counter does not count this text.
+  const int64_t most_words = 1000 + 4 * spec.target_tokens;
+  while (calls < spec.max_counter_calls && words <= most_words) {
     if (TRY(measure(words, 0))) return finish(search.slope());
     if (words == 0 && tokens > spec.target_tokens)
       return fail(Kind::kInvalidInput, Side::kClient,
@@ -234,7 +239,7 @@ Result<ExactPrompt> PromptBuilder::build(const PromptSpec& spec) {
                   "ask for a longer prompt or a shorter question");
     search.add({words, tokens});
 
-    if (const auto base = search.fine_base()) {
+    if (const Point* base = search.fine_base()) {
       // Pieces are a token each, where the counter agrees; else the bracket finds what fits.
       int64_t pieces = spec.target_tokens - base->tokens;
       int64_t few = 0, many = std::numeric_limits<int64_t>::max();
