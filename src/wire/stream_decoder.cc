@@ -83,7 +83,7 @@ error_code StreamDecoder::State::read_document(std::string_view event_type, std:
     JSON_TRY(parser_.allocate(capacity));
     capacity_ = capacity;
   }
-  if (!data.empty()) std::copy(data.begin(), data.end(), buffer_.get());
+  std::copy(data.begin(), data.end(), buffer_.get());
   od::document document;
   JSON_TRY(parser_.iterate(buffer_.get(), data.size(), capacity_ + simdjson::SIMDJSON_PADDING)
                .get(document));
@@ -104,8 +104,7 @@ Result<Delta> StreamDecoder::State::read(std::string_view event_type, std::strin
     done = delta_.done = true;
     return delta_;
   }
-  if (const error_code code =
-          capacity_ == 0 && text.empty() ? simdjson::EMPTY : read_document(event_type, text)) {
+  if (const error_code code = text.empty() ? simdjson::EMPTY : read_document(event_type, text)) {
     if (event_type == "error" && !text.empty() && text.front() != '{') {
       take_error({std::string(text.substr(0, 500)), "error", ""});
       return delta_;
@@ -297,12 +296,12 @@ error_code StreamDecoder::State::read_usage(od::value value) {
   if (!object) return SUCCESS;
   delta_.usage = true;
   Usage& usage = answer.usage;
+  std::optional<int64_t> completion;
   JSON_TRY(each_field(*object, [&](std::string_view key, od::value count) {
     if (key == "prompt_tokens" || key == "input_tokens") return count_of(count, usage.prompt);
     if (key == "completion_tokens" || key == "output_tokens") {
-      return count_of(count, usage.completion);
+      return count_of(count, completion);
     }
-    if (key == "total_tokens") return count_of(count, usage.total);
     if (key == "reasoning_tokens") return count_of(count, usage.reasoning);
     if (key == "total_tokens") return count_of(count, usage.total);
     if (key == "prompt_tokens_details" || key == "input_tokens_details") {
@@ -317,7 +316,7 @@ error_code StreamDecoder::State::read_usage(od::value value) {
     }
     return SUCCESS;
   }));
-  if (usage.completion) delta_.completion_tokens = usage.completion;
+  if (completion) usage.completion = delta_.completion_tokens = completion;
   return SUCCESS;
 }
 
