@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/interface_table.h"
+#include "engine/runner.h"
 #include "recipe/recipe.h"
 
 namespace anvil::engine {
@@ -25,6 +26,9 @@ std::vector<std::string> search_places(const recipe::Recipe& recipe, std::string
 // (its folder where the engine line loads folders), else model.repo. Paths are made absolute when
 // the file is found.
 Result<std::string> resolve_model_path(const recipe::Recipe& recipe, const InterfaceTable& table);
+// Fills in `model_path` and `chat_template` of the options. The error names the places looked at.
+Result<LaunchOptions> resolve_launch_files(const recipe::Recipe& recipe,
+                                           const InterfaceTable& table, LaunchOptions options = {});
 
 struct ArtifactCheck {
   std::string file;  // as the recipe names it

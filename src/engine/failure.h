@@ -28,7 +28,7 @@ struct Ending {
   int code = 0;
   int signal = 0;
   double seconds = 0;
-  std::string detail;
+  std::string detail = {};
 };
 // "exited with code 1", "killed by signal 9 (SIGKILL)", ...
 std::string describe(const Ending& ending);
@@ -52,6 +52,8 @@ class FailureClassifier {
  private:
   std::shared_ptr<const InterfaceTable::Rules> rules_;
   std::optional<Failure> found_;
+  std::optional<Failure> fallback_;  // a rule that is only better than nothing
+  std::optional<Failure> mild_;      // a cause in a line that reports no error
   std::deque<std::string> tail_;
 };
 

@@ -9,10 +9,13 @@
 
 namespace anvil::engine {
 
-// A phase of start-up and the line that announces it.
+// A phase of start-up and the line that announces it, or a fact that is worth keeping.
 struct PhaseRule {
+  enum class Keep { kFirst, kLast, kMin, kMax };
   std::string name;
   LogPattern pattern;
+  bool fact = false;         // begins no phase: the values belong to the phase they were seen in
+  Keep keep = Keep::kFirst;  // which value counts when several lines carry it (one per rank)
 };
 
 // A cause of failure and the lines that show it.
@@ -22,6 +25,7 @@ struct FailureRule {
   std::vector<LogPattern> patterns;
   std::vector<std::string> phases;  // only in these; empty: in any ("" is before the first phase)
   bool wrapper = false;             // these lines only wrap a cause that stands elsewhere
+  bool last = false;                // says more than nothing; any other cause is better
 };
 
 struct Readiness {
@@ -34,8 +38,11 @@ struct Readiness {
 struct InterfaceTable::Rules {
   std::vector<PhaseRule> phases;
   std::vector<FailureRule> failures;
+  // Marks of lines that report no error (" WARNING "), looked for in the first 64 bytes.
+  std::vector<std::string> mild;
   Readiness readiness;
-  std::string program_hint;  // how to get the program when it is missing
+  std::string program_hint;                  // how to get the program when it is missing
+  std::vector<LogPattern> version_patterns;  // of what the program prints about its version
 };
 
 }  // namespace anvil::engine

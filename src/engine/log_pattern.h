@@ -35,15 +35,25 @@ class LogPattern {
 
  private:
   struct Piece {
-    enum class Kind { kLiteral, kNumber, kWord, kRest, kAny };
+    enum class Kind { kLiteral, kNumber, kWord, kRest };
     Kind kind = Kind::kLiteral;
     std::string text;  // the literal, or the name of the capture
   };
-  bool match_from(size_t piece, std::string_view line, size_t at, Json* values) const;
-  bool run(std::string_view line, Json* values) const;
+  struct Capture {
+    const Piece* piece;
+    std::string_view text;
+  };
+  using Segment = std::vector<Piece>;  // what stands between two "*"
+
+  static std::optional<size_t> match_here(const Segment& segment, size_t piece,
+                                          std::string_view line, size_t at,
+                                          std::vector<Capture>& captures);
+  static std::optional<size_t> find(const Segment& segment, std::string_view line, size_t from,
+                                    std::vector<Capture>& captures);
+  bool run(std::string_view line, std::vector<Capture>& captures) const;
 
   std::string text_;
-  std::vector<Piece> pieces_;
+  std::vector<Segment> segments_;
 };
 
 }  // namespace anvil::engine

@@ -28,15 +28,17 @@ struct LaunchSpec {
   Nanos start_ceiling = 1800 * kSecond;  // start-up may never take longer than this
   Nanos progress_limit = 300 * kSecond;  // nor go this long without a new log line or phase
   Nanos stop_grace = 20 * kSecond;
+  std::vector<std::string> version_command;  // asks the program who it is; empty: it cannot say
 };
 // {"argv":[...],"env":{...},"secrets":{...},"host":...,"port":...}
 Json to_json(const LaunchSpec& spec);
 
 // What a launch needs to know beyond the recipe.
 struct LaunchOptions {
-  std::string platform;    // "wsl2", ... selects the recipe's overlay [platform.NAME]
-  int port = 0;            // used when the recipe says 0 or nothing: pick one first
-  std::string model_path;  // see resolve_model_path(); empty: as the recipe writes it
+  std::string platform;       // "wsl2", ... selects the recipe's overlay [platform.NAME]
+  int port = 0;               // used when the recipe says 0 or nothing: pick one first
+  std::string model_path;     // see resolve_launch_files(); empty: as the recipe writes it
+  std::string chat_template;  // likewise
   std::string log_path;
 };
 
@@ -103,6 +105,9 @@ class Runner {
 
 // The variable that marks every process of a run's engine; its value is the run id.
 inline constexpr std::string_view kRunMarker = "ANVIL_RUN_ID";
+// Beside it: who started it, "<pid>:<start ticks>". Once that process is gone, the engine is an
+// orphan.
+inline constexpr std::string_view kOwnerMarker = "ANVIL_OWNER";
 
 // The engine as a child process in a session of its own. It writes to two files beside
 // `spec.log_path` and never to a pipe: a pipe whose reader dies kills or blocks the engine, and a
