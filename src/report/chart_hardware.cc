@@ -11,16 +11,17 @@ namespace anvil::report {
 namespace {
 
 struct Series {
-  std::string title, unit;
+  std::string subject, title, unit;
   std::vector<svg::Point> points;  // (seconds, value)
   bool from_zero = true;
+  bool least = false;  // the low end matters, not the high one
 };
 
 using Read = std::function<std::optional<double>(const Sample&)>;
 
-Series read_series(const Facts& facts, std::string title, std::string unit, bool from_zero,
-                   const Read& read) {
-  Series out{std::move(title), std::move(unit), {}, from_zero};
+Series read_series(const Facts& facts, std::string subject, std::string title, std::string unit,
+                   bool from_zero, const Read& read) {
+  Series out{std::move(subject), std::move(title), std::move(unit), {}, from_zero, false};
   for (const Sample& sample : facts.samples)
     if (const auto value = read(sample)) out.points.emplace_back(facts.seconds(sample.at), *value);
   return out;
@@ -29,7 +30,7 @@ Series read_series(const Facts& facts, std::string title, std::string unit, bool
 // Processor seconds per second between neighbouring samples. A counter that falls (another process
 // tree) starts anew.
 Series cpu_series(const Facts& facts) {
-  Series out{"Engine processors busy", "cores", {}, true};
+  Series out{"Engine", "processors", "cores", {}, true, false};
   const Sample* before = nullptr;
   for (const Sample& sample : facts.samples) {
     if (!sample.cpu_s) continue;
@@ -44,11 +45,12 @@ Series cpu_series(const Facts& facts) {
 
 std::vector<Series> all_series(const Facts& facts) {
   std::vector<Series> out;
-  out.push_back(
-      read_series(facts, "Engine memory", "GiB", true, [](const Sample& s) { return s.rss_gib; }));
+  out.push_back(read_series(facts, "Engine", "memory", "GiB", true,
+                            [](const Sample& s) { return s.rss_gib; }));
   out.push_back(cpu_series(facts));
-  out.push_back(read_series(facts, "Host memory free", "GiB", true,
+  out.push_back(read_series(facts, "Host", "memory free", "GiB", true,
                             [](const Sample& s) { return s.available_gib; }));
+  out.back().least = true;
   size_t gpus = 0;
   for (const Sample& sample : facts.samples) gpus = std::max(gpus, sample.gpus.size());
   for (size_t i = 0; i < gpus; ++i) {
@@ -64,7 +66,7 @@ std::vector<Series> all_series(const Facts& facts) {
     };
     const auto add = [&](const char* title, const char* unit, bool from_zero,
                          std::optional<double> GpuSample::*member) {
-      out.push_back(read_series(facts, name + " " + title, unit, from_zero,
+      out.push_back(read_series(facts, name, title, unit, from_zero,
                                 [gpu, member](const Sample& s) { return gpu(s, member); }));
     };
     add("memory", "GiB", true, &GpuSample::used_gib);
@@ -84,10 +86,11 @@ std::vector<Series> all_series(const Facts& facts) {
 Html hardware_charts(const Facts& facts) {
   const auto series = all_series(facts);
   if (series.empty()) return {};
-  constexpr double kTop = 22, kPlot = 62, kGap = 16;
+  constexpr double kTop = 22, kPlot = 62, kGap = 20;
   const double bottom = kTop + static_cast<double>(series.size()) * (kPlot + kGap) - kGap;
   std::string names;
-  for (const Series& each : series) names += (names.empty() ? "" : ", ") + each.title;
+  for (const Series& each : series)
+    names += (names.empty() ? "" : ", ") + each.subject + " " + each.title;
   const TimeAxis axis(facts);
   svg::Canvas canvas(TimeAxis::kWidth, bottom + 26, "wide", "Hardware over time: " + names);
   double y = kTop;
@@ -95,12 +98,12 @@ Html hardware_charts(const Facts& facts) {
     double low = each.points.front().second, high = low;
     for (const auto& point : each.points)
       low = std::min(low, point.second), high = std::max(high, point.second);
-    const svg::Range range = svg::nice_linear(low, high, each.from_zero, 2);
+    const svg::Range range = svg::nice_linear(low, high, each.from_zero, 3);
     const svg::Scale scale = svg::Scale::linear(range, {y + kPlot, y});
     axis.phases(canvas, y, y + kPlot, &each == &series.front());
     const bool last = &each == &series.back();
     axis.ticks(canvas, y, y + kPlot, last);
-    const auto ticks = svg::linear_ticks(range, 2);
+    const auto ticks = svg::linear_ticks(range, 3);
     svg::axis_left(canvas, scale, TimeAxis::kLeft, TimeAxis::kRight, ticks,
                    [&](double value) { return svg::tick_label(value, ticks); });
     std::vector<svg::Point> pixels;
@@ -108,9 +111,9 @@ Html hardware_charts(const Facts& facts) {
       pixels.emplace_back(axis(facts.zero + static_cast<Nanos>(at * 1e9)), scale(value));
     if (each.from_zero) canvas.area(pixels, scale(range.low), "area");
     canvas.path(pixels, "curve s1");
-    canvas.text(0, y + 12, ellipsis(each.title, 15), "band");
-    canvas.text(0, y + 28, each.unit, "tick");
-    canvas.text(0, y + 44, (each.from_zero ? "peak " : "most ") + figure(high), "tick");
+    canvas.text(0, y + 11, ellipsis(each.subject, 14), "band");
+    canvas.text(0, y + 27, each.title + ", " + each.unit, "tick");
+    canvas.text(0, y + 43, each.least ? "least " + figure(low) : "most " + figure(high), "tick");
     y += kPlot + kGap;
   }
   Html out;

@@ -11,7 +11,7 @@ namespace anvil::report {
 
 namespace {
 
-constexpr double kWidth = 360, kHeight = 196, kLeft = 56, kRight = 346, kTop = 12, kBottom = 166;
+constexpr double kWidth = 320, kHeight = 200, kLeft = 50, kRight = 310, kTop = 12, kBottom = 166;
 
 constexpr double kFound = 0.75;  // from this grade on derive() takes a fact as returned
 
@@ -83,26 +83,25 @@ Html metric_panel(const std::vector<Rung>& rungs, const Axes& axes, const char* 
   const auto ticks =
       axes.logarithmic ? svg::log_ticks(axes.values, 6) : svg::linear_ticks(axes.values, 4);
   svg::axis_left(canvas, y, kLeft, kRight, ticks, [&](double value) {
-    return latency ? milliseconds(value) : svg::tick_label(value, ticks);
+    return latency ? svg::duration_label(value) : svg::tick_label(value, ticks);
   });
   token_axis(canvas, x, rungs, kBottom);
   std::vector<svg::Point> line;
   for (const Rung& rung : rungs)
-    if (const auto value = number_at(*rung.json, {metric});
-        value && flag_at(*rung.json, {"accepted"}).value_or(true))
+    if (const auto value = number_at(*rung.json, {metric}))
       line.emplace_back(x(rung.target), y(*value));
   canvas.path(line, "curve s1");
   bool any = false;
   for (const Rung& rung : rungs) {
     const auto value = number_at(*rung.json, {metric});
-    if (!value) continue;
-    any = true;
-    const bool accepted = flag_at(*rung.json, {"accepted"}).value_or(true);
-    canvas.circle(x(rung.target), y(*value), 3.6,
-                  accepted ? Markup("dot s1") : Markup("dot refused"),
-                  count(static_cast<int64_t>(rung.target)) +
-                      " tokens: " + (latency ? milliseconds(*value) : figure(*value) + " tok/s") +
-                      (accepted ? "" : "\nrefused"));
+    const std::string tokens = count(static_cast<int64_t>(rung.target)) + " tokens: ";
+    if (value)
+      canvas.circle(x(rung.target), y(*value), 3.6, "dot s1",
+                    tokens + (latency ? milliseconds(*value) : figure(*value) + " tok/s"));
+    else
+      canvas.circle(x(rung.target), kBottom, 4, "dot refused",
+                    tokens + "refused, " + one_line(text_at(*rung.json, {"refused"})));
+    any = any || value.has_value();
   }
   if (!any)
     canvas.text((kLeft + kRight) / 2, (kTop + kBottom) / 2, "not measured", "empty",
@@ -186,6 +185,11 @@ Html ladder_charts(const Facts& facts) {
   if (all.empty()) return {};
   const Axes ttfo = axes_of(all, "ttfo_ms"), prefill = axes_of(all, "effective_prefill_tok_s");
   Html out;
+  bool refused = false;
+  for (const Rung& rung : all) refused = refused || !number_at(*rung.json, {"ttfo_ms"});
+  if (refused)
+    out << "<ul class=\"legend\"><li><i class=\"k ring\"></i>refused rung, its times do not "
+           "count</li></ul>";
   out << "<div class=\"panels three\">";
   for (const auto& state : states) {
     const auto rungs = rungs_of(facts, state);

@@ -59,7 +59,7 @@ Html latency_chart(const Facts& facts, const Json& lane) {
   high = std::max(high, low);
   const bool logarithmic = high / low > 4;
 
-  constexpr double kWidth = 360, kHeight = 214, kLeft = 48, kRight = 346, kTop = 10, kBottom = 184;
+  constexpr double kWidth = 400, kHeight = 214, kLeft = 46, kRight = 378, kTop = 10, kBottom = 184;
   const svg::Range range =
       logarithmic ? svg::nice_log(low, high) : svg::nice_linear(low, high, false, 5);
   const svg::Scale x = logarithmic ? svg::Scale::logarithmic(range, {kLeft, kRight})
@@ -72,17 +72,17 @@ Html latency_chart(const Facts& facts, const Json& lane) {
   svg::axis_left(canvas, y, kLeft, kRight, {0, 0.25, 0.5, 0.75, 1}, percent);
   const auto ticks = logarithmic ? svg::log_ticks(range, 7) : svg::linear_ticks(range, 4);
   for (const double tick : ticks) canvas.line(x(tick), kTop, x(tick), kBottom, "grid");
-  svg::axis_bottom(canvas, x, kBottom, ticks, [](double value) { return milliseconds(value); });
+  svg::axis_bottom(canvas, x, kBottom, ticks, svg::duration_label);
   for (const Curve& curve : curves) {
     const auto points = svg::ecdf(curve.values, requests.size(), 240);
     std::vector<svg::Point> pixels = {{x(points.front().first), y(0)}};
     for (const auto& [value, share] : points) pixels.emplace_back(x(value), y(share));
     pixels.emplace_back(kRight, pixels.back().second);
     canvas.steps(pixels, curve.line);
-    if (points.size() > 48) continue;
+    if (points.size() > 30) continue;
     for (const auto& [value, share] : points)
       canvas.circle(
-          x(value), y(share), 2.4, curve.line,
+          x(value), y(share), 2, curve.line,
           curve.name + " " + milliseconds(value) + ": " + percent(share) + " of requests");
   }
   Html out;

@@ -50,7 +50,7 @@ Html lane_summary(const Json& lanes) {
                total = integer_at(lane, {"requests", "total"}).value_or(0);
     const auto refused = integer_at(lane, {"requests", "refused"}).value_or(0);
     table.row(ok < total ? Markup("watch") : Markup("")).cell(text_at(lane, {"id"}), "key");
-    table.cell(state_words(text_at(lane, {"cache_state"})))
+    table.cell(state_words(text_at(lane, {"cache_state"})), "tight")
         .number(plain(at(lane, {"concurrency"})))
         .number(tokens_shape(lane));
     table.number(std::to_string(ok) + " of " + std::to_string(total) +
@@ -122,30 +122,27 @@ void lane_card(Html& out, const Facts& facts, const Json& lane) {
   out.text(words) << "</p>";
   const Html chart = latency_chart(facts, lane);
   out << (chart.empty() ? empty_state("No request of this lane finished.") : chart);
-  std::vector<std::string> notes;
-  if (const auto window = number_at(lane, {"window_s"}))
-    notes.push_back("window " + seconds(*window));
-  if (const auto rate = number_at(lane, {"success_rate"}))
-    notes.push_back("success " + fixed(*rate * 100, 1) + " %");
-  if (const auto words_s = counts_words(at(lane, {"token_source"})); !words_s.empty())
-    notes.push_back("token counts from " + words_s);
-  if (const auto words_c = counts_words(at(lane, {"tokens_per_chunk"})); !words_c.empty())
-    notes.push_back("events by tokens carried: " + words_c);
-  if (const auto words_a = text_at(lane, {"tpot_assumption"}); !words_a.empty())
-    notes.push_back("TPOT assumes " + words_a);
-  if (const auto cached = integer_at(lane, {"tokens", "cached"}))
-    notes.push_back(count(*cached) + " prompt tokens from the cache");
-  if (const auto missed = integer_at(lane, {"fixed_output_missed"}); missed && *missed > 0)
-    notes.push_back(std::to_string(*missed) + " answers missed the fixed length");
-  if (const auto words_r = counts_words(at(lane, {"refusals"})); !words_r.empty())
-    notes.push_back("refused rows: " + words_r);
-  if (const auto proof = text_at(lane, {"cache_proof"}); !proof.empty())
-    notes.push_back("cache state proven by " + proof);
-  if (const auto acceptance = number_at(lane, {"speculation", "acceptance"}))
-    notes.push_back("draft tokens accepted " + fixed(*acceptance * 100, 1) + " %");
-  std::string line;
-  for (const auto& each : notes) line += (line.empty() ? "" : "; ") + each;
-  if (!line.empty()) out << note(line + ".");
+  out << "<dl class=\"mini\">";
+  const auto add = [&](Markup label, const std::string& value) {
+    if (value.empty()) return;
+    out << "<div><dt>" << label << "</dt><dd>";
+    out.text(value) << "</dd></div>";
+  };
+  const auto window = number_at(lane, {"window_s"}), rate = number_at(lane, {"success_rate"});
+  const auto acceptance = number_at(lane, {"speculation", "acceptance"});
+  const auto cached = integer_at(lane, {"tokens", "cached"}),
+             missed = integer_at(lane, {"fixed_output_missed"});
+  add("Window", window ? seconds(*window) : "");
+  add("Success", rate ? fixed(*rate * 100, 1) + " %" : "");
+  add("Cached prompt tokens", cached ? count(*cached) : "");
+  add("Cache state proven by", text_at(lane, {"cache_proof"}));
+  add("Refused rows", counts_words(at(lane, {"refusals"})));
+  add("Token counts from", counts_words(at(lane, {"token_source"})));
+  add("Events by tokens carried", counts_words(at(lane, {"tokens_per_chunk"})));
+  add("TPOT assumes", text_at(lane, {"tpot_assumption"}));
+  add("Missed the fixed length", missed && *missed > 0 ? std::to_string(*missed) + " answers" : "");
+  add("Draft tokens accepted", acceptance ? fixed(*acceptance * 100, 1) + " %" : "");
+  out << "</dl>";
   out << "<details><summary>All distributions</summary>" << lane_table(lane)
       << "</details></article>";
 }
@@ -252,7 +249,7 @@ Html ladder_section(const Facts& facts) {
     table.row(accepted ? Markup("") : Markup("watch"));
     const auto target = integer_at(rung, {"target"});
     table.number(target ? count(*target) : "none", number_at(rung, {"target"}))
-        .cell(state_words(text_at(rung, {"state"})));
+        .cell(state_words(text_at(rung, {"state"})), "tight");
     Html verdict;
     verdict << badge(accepted ? "accepted" : "refused", accepted ? Tone::kGood : Tone::kWatch);
     if (!refused.empty()) {
@@ -289,7 +286,7 @@ Html hardware_section(const Facts& facts) {
   out << charts;
   const Json& gpus = list_at(facts.results, {"hardware", "gpus"});
   if (!gpus.empty()) {
-    Table table("narrow", "GPUs over the run");
+    Table table("narrow titled", "GPUs over the run");
     table.head({{"GPU"},
                 {"Least memory free, GiB", true},
                 {"Peak power, W", true},
@@ -317,11 +314,12 @@ Html hardware_section(const Facts& facts) {
 Html startup_section(const Facts& facts) {
   const Json& phases = list_at(facts.results, {"startup", "phases"});
   const auto ready = number_at(facts.results, {"startup", "ready_s"});
-  if (phases.empty() && !ready) return empty_state("The engine never became ready.");
   Html out;
   if (ready) {
     out << "<p>";
     out.text("Ready after " + seconds(*ready) + ".") << "</p>";
+  } else {
+    out << empty_state("The engine never became ready.");
   }
   out << startup_chart(facts);
   if (!phases.empty()) {

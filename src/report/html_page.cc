@@ -141,7 +141,7 @@ Html failures_section(const Facts& facts) {
     if (group.n++ == 0) group.first = failed[i]->seq;
     group.last = failed[i]->seq;
   }
-  Table rest("narrow", "Further failed requests, grouped");
+  Table rest("narrow titled", "Further failed requests, grouped");
   rest.head(
       {{"Lane"}, {"Outcome"}, {"Error"}, {"Requests", true}, {"First #", true}, {"Last #", true}});
   for (const auto& [key, group] : groups) {
@@ -165,7 +165,10 @@ Html log_section(const Facts& facts) {
                ? "The last " + std::to_string(facts.log_tail.size()) + " of " +
                      count(facts.log_lines) + " lines; the whole log is engine.log."
                : "All " + count(facts.log_lines) + " lines.")
-      << "</p><details><summary>Show the log</summary><pre class=\"log\" dir=\"auto\">";
+      << "</p>"
+      << (at(facts.launch, {"failure"}).is_object() ? Markup("<details open>")
+                                                    : Markup("<details>"))
+      << "<summary>Show the log</summary><pre class=\"log\" dir=\"auto\">";
   for (const auto& line : facts.log_tail) {
     out.text(ellipsis(one_line(line), 400)) << "\n";
   }

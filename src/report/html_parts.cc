@@ -1,10 +1,13 @@
 #include "report/html_parts.h"
 
+#include <algorithm>
+
 #include "report/text.h"
 
 namespace anvil::report {
 
 Table::Table(Markup classes, Markup caption) {
+  stacks_ = classes.text.find("stack") != std::string_view::npos;
   out_ << "<div class=\"scroll\" role=\"region\" tabindex=\"0\"";
   out_.attribute("aria-label", caption.text) << "><table";
   out_.attribute("class", classes.text) << "><caption>" << caption << "</caption>";
@@ -12,20 +15,30 @@ Table::Table(Markup classes, Markup caption) {
 
 Table& Table::head(std::initializer_list<Column> columns) {
   out_ << "<thead><tr>";
-  for (const Column& column : columns)
+  for (const Column& column : columns) {
     out_ << (column.number ? Markup("<th scope=\"col\" class=\"n\">")
                            : Markup("<th scope=\"col\">"))
          << column.title << "</th>";
+    labels_.push_back(column.title);
+  }
   out_ << "</tr></thead><tbody>";
   return *this;
 }
 
 Table& Table::row(Markup classes) {
   if (rows_++ > 0) out_ << "</tr>";
+  column_ = 0;
   out_ << "<tr";
   if (!classes.text.empty()) out_.attribute("class", classes.text);
   out_ << ">";
   return *this;
+}
+
+void Table::open_cell(std::string_view classes) {
+  out_ << "<td";
+  if (!classes.empty()) out_.attribute("class", classes);
+  if (stacks_ && column_ < labels_.size()) out_.attribute("data-l", labels_[column_].text);
+  ++column_;
 }
 
 Table& Table::cell(std::string_view words, Markup classes) {
@@ -35,7 +48,7 @@ Table& Table::cell(std::string_view words, Markup classes) {
 }
 
 Table& Table::number(std::string_view words, std::optional<double> sort) {
-  out_ << "<td class=\"n\"";
+  open_cell("n");
   if (sort) out_.attribute("data-v", fixed(*sort, 6));
   out_ << ">";
   out_.text(words) << "</td>";
@@ -47,16 +60,18 @@ Table& Table::figure(const Figure& figure, std::string (*format)(double)) {
     case Figure::Kind::kValue:
       return number(words_of(figure, format), figure.value);
     case Figure::Kind::kAbsent:
-      out_ << "<td class=\"n quiet\">none</td>";
+      open_cell("n quiet");
+      out_ << ">none</td>";
       return *this;
     case Figure::Kind::kRefused:
-      out_ << "<td class=\"n quiet refused\">";
+      open_cell("n quiet refused");
+      out_ << ">";
       out_.text(words_of(figure)) << "</td>";
       return *this;
     case Figure::Kind::kBelowFloor:
       break;
   }
-  out_ << "<td class=\"n marked\"";
+  open_cell("n marked");
   out_.attribute("data-v", fixed(figure.value, 6)) << ">";
   Figure bare = figure;
   bare.kind = Figure::Kind::kValue;
@@ -67,8 +82,7 @@ Table& Table::figure(const Figure& figure, std::string (*format)(double)) {
 }
 
 Table& Table::html(const Html& content, Markup classes) {
-  out_ << "<td";
-  if (!classes.text.empty()) out_.attribute("class", classes.text);
+  open_cell(classes.text);
   out_ << ">" << content << "</td>";
   return *this;
 }
@@ -109,6 +123,20 @@ Html verdict_badge(std::string_view verdict) {
   if (verdict == "fail" || verdict == "mismatch") return badge(verdict, Tone::kBad);
   if (verdict == "not-measured") return badge("not measured", Tone::kWatch);
   return badge(verdict.empty() ? "none" : verdict, Tone::kPlain);
+}
+
+Html path_words(std::string_view path) {
+  Html out;
+  if (path.empty()) return out;
+  out << "<span>";
+  for (size_t from = 0; from < path.size();) {
+    const size_t next = std::min(path.find_first_of("/_", from + 1), path.size());
+    if (from > 0) out << "<wbr>";
+    out.text(path.substr(from, next - from));
+    from = next;
+  }
+  out << "</span>";
+  return out;
 }
 
 Html empty_state(std::string_view words) {

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/facts.h"
 #include "report/html.h"
@@ -12,8 +13,9 @@
 // for it, a sentence that says so.
 namespace anvil::report {
 
-// A table in its own horizontally scrolling container. Lifecycle: head(), then row()/cell...() per
-// row, then finish().
+// A table in its own horizontally scrolling container. Class "stack" turns its rows into lists on
+// narrow screens, "titled" shows the caption (else only screen readers meet it). Lifecycle: head(),
+// then row()/cell...() per row, then finish().
 class Table {
  public:
   struct Column {
@@ -33,10 +35,17 @@ class Table {
 
  private:
   Html out_;
+  void open_cell(std::string_view classes);
+
   int rows_ = 0;
+  size_t column_ = 0;
+  std::vector<Markup> labels_;  // of a table that becomes a list on narrow screens
+  bool stacks_ = false;
 };
 
 Html badge(std::string_view words, Tone tone);
+// A JSON pointer or an endpoint, with places where it may break.
+Html path_words(std::string_view path);
 Html empty_state(std::string_view words);
 Html note(std::string_view words);
 // A verdict word of checks, gates, identity and fingerprint in its colour.

@@ -40,11 +40,13 @@ std::string wanted(const Gate& gate) {
 
 Html because(const Gate& gate) {
   Html out;
+  out << "<span>";
   out.text(gate.because);
   if (!gate.detail.empty()) {
     out << "<small>";
     out.text(gate.detail) << "</small>";
   }
+  out << "</span>";
   return out;
 }
 
@@ -107,17 +109,6 @@ Html verdict_strip(const Facts& facts) {
     out << "</ul>";
   }
   out << "</div>";
-  const bool promoted = verdict.tone == Tone::kGood || verdict.tone == Tone::kPlain;
-  if (counts.failed + counts.not_measured > 0 || (!promoted && !verdict.other_reasons.empty())) {
-    out << "<ul class=\"open-gates\" aria-label=\"Reasons, failed and unmeasured gates first\">";
-    for (const Gate& gate : gates)
-      if (gate.verdict != "pass") gate_line(out, gate);
-    for (const auto& reason : verdict.other_reasons) {
-      out << "<li>" << badge("reason", Tone::kPlain) << " ";
-      out.text(reason) << "</li>";
-    }
-    out << "</ul>";
-  }
   const Json& failure = at(facts.launch, {"failure"});
   if (failure.is_object()) {
     out << "<div class=\"callout bad\"><p><b>The engine did not come up";
@@ -130,6 +121,17 @@ Html verdict_strip(const Facts& facts) {
       out.text(ellipsis(line, 600)) << "</pre>";
     }
     out << "</div>";
+  }
+  const bool promoted = verdict.tone == Tone::kGood || verdict.tone == Tone::kPlain;
+  if (counts.failed + counts.not_measured > 0 || (!promoted && !verdict.other_reasons.empty())) {
+    out << "<ul class=\"open-gates\" aria-label=\"Reasons, failed and unmeasured gates first\">";
+    for (const Gate& gate : gates)
+      if (gate.verdict != "pass") gate_line(out, gate);
+    for (const auto& reason : verdict.other_reasons) {
+      out << "<li>" << badge("reason", Tone::kPlain) << " ";
+      out.text(reason) << "</li>";
+    }
+    out << "</ul>";
   }
   if (!verdict.reasons.empty()) {
     out << "<details class=\"reasons\"><summary>Reasons as recorded in decision.json</summary><ul>";
@@ -164,9 +166,11 @@ Html subject_section(const Facts& facts) {
 
 Html chain_section(const Facts& facts) {
   Html out;
-  out << "<p>Each link was fixed before the next was made. A changed byte in any of them breaks "
-         "the ones below it, and "
-         "<code>anvil verify</code> names it.</p><ol class=\"chain\">";
+  out << "<p>What this page is made from, in the order in which it came to be: what was asked for, "
+         "what was executed, what was "
+         "seen, what follows from it. <code>anvil verify</code> recomputes every digest and names "
+         "the artifact that differs.</p>"
+         "<ol class=\"chain\">";
   for (const Link& link : facts.chain) {
     out << (link.broken           ? Markup("<li class=\"broken\">")
             : link.digest.empty() ? Markup("<li class=\"absent\">")
@@ -201,24 +205,32 @@ Html gates_section(const Facts& facts) {
     return empty_state(facts.decision.is_object()
                            ? "The policy holds no gate."
                            : "No gate was evaluated: the run ended before its decision.");
-  Table table("sortable gates", "Gates of the frozen policy");
+  Table table("sortable stack gates", "Gates of the frozen policy");
   table.head({{"Gate"},
               {"Verdict"},
               {"Value", true},
               {"Threshold", true},
               {"Unit"},
               {"Where"},
-              {"If it fails"},
               {"Because"}});
   for (const Gate& gate : gates) {
     table.row(gate.verdict == "fail"   ? Markup("bad")
               : gate.verdict == "pass" ? Markup("")
                                        : Markup("watch"));
-    table.cell(gate.id, "key")
-        .html(verdict_badge(gate.verdict))
-        .number(gate.value)
+    Html name;
+    name << "<span>";
+    name.text(gate.id);
+    if (!gate.on_fail.empty()) {
+      name << "<small>";
+      name.text("if it fails: " + gate.on_fail) << "</small>";
+    }
+    name << "</span>";
+    table.html(name, "key").html(verdict_badge(gate.verdict));
+    table.number(gate.verdict == "not-measured" ? "none" : gate.value)
         .number(gate.op + " " + gate.threshold);
-    table.cell(gate.unit).cell(gate.where, "where").cell(gate.on_fail).html(because(gate), "prose");
+    table.cell(gate.unit, "unit")
+        .html(path_words(gate.where), "where")
+        .html(because(gate), "prose");
   }
   return table.finish();
 }
@@ -251,7 +263,7 @@ Html identity_section(const Facts& facts) {
     out.text(model) << "</code>.";
   }
   out << "</p>";
-  Table table("sortable", "Declared and observed identity");
+  Table table("sortable stack", "Declared and observed identity");
   table.head({{"Field"}, {"Verdict"}, {"Declared"}, {"Observed"}, {"Seen at"}});
   for (const Json* field : ordered) {
     const std::string verdict = text_at(*field, {"verdict"});
@@ -260,7 +272,7 @@ Html identity_section(const Facts& facts) {
     table.cell(text_at(*field, {"field"}), "key").html(verdict_badge(verdict));
     table.cell(ellipsis(plain(at(*field, {"declared"})), 200), "wrap");
     table.cell(observed.is_null() ? "" : ellipsis(plain(observed), 200), "wrap");
-    table.cell(text_at(*field, {"source"}), "where");
+    table.html(path_words(text_at(*field, {"source"})), "where");
   }
   out << table.finish();
   return out;
@@ -313,7 +325,7 @@ Html environment_section(const Facts& facts) {
   const auto add_map = [&](const char* key, Markup caption, Markup value) {
     const Json& map = at(spec, {key});
     if (!map.is_object() || map.empty()) return;
-    Table table("narrow", caption);
+    Table table("narrow titled", caption);
     table.head({{"Name"}, {value}});
     for (const auto& [name, each] : map.items())
       table.row().cell(name, "key").cell(ellipsis(plain(each), 300), "wrap");

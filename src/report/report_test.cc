@@ -8,7 +8,11 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "evidence/derive.h"
+#include "evidence/run_writer.h"
+#include "evidence/testing/synthetic_run.h"
+#include "evidence/verify.h"
 #include "report/facts.h"
+#include "report/html_parts.h"
 #include "report/page_assets.h"
 #include "report/testing/sample_run.h"
 #include "report/text.h"
@@ -67,7 +71,8 @@ TEST_F(ReportTest, HoldsEveryPartInOrder) {
   EXPECT_TRUE(has(html, "slot unavailable")) << "every failed request is listed with its error";
   EXPECT_TRUE(has(html, "no event for 10 s (limit idle_s)"));
   EXPECT_TRUE(has(html, "the answer is not JSON")) << "a failed check says why";
-  EXPECT_TRUE(has(html, "a &#39;quoted&#39; one")) << "the command line is quoted for a shell";
+  EXPECT_TRUE(has(html, "&#39;a &#39;\\&#39;&#39;quoted&#39;\\&#39;&#39; one&#39;"))
+      << "the command line is quoted for a shell";
   EXPECT_FALSE(has(html, "http-equiv=\"refresh\""));
 }
 
@@ -112,6 +117,73 @@ TEST_F(ReportTest, IsTheSameBytesEveryTimeAndAfterTheSeal) {
                       "{\"event\":\"begin\",\"step\":\"seal\",\"mono_ns\":99999999999999}\n"));
   ASSERT_TRUE(base::write_file_atomic(base::join_path(path, "report.html"), before));
   EXPECT_EQ(page(path), before);
+}
+
+// A real writer, a real seal that compresses and splits, and verify with this renderer.
+TEST_F(ReportTest, VerifyAcceptsThePageThatTheRunStored) {
+  using evidence::testing::synthetic_row;
+  const auto frozen = evidence::testing::synthetic_frozen();
+  auto created = evidence::RunWriter::create(folder_, frozen);
+  ASSERT_TRUE(created) << to_string(created.error());
+  auto& run = **created;
+  ASSERT_TRUE(run.begin_step("lanes"));
+  for (int i = 0; i < 600; ++i) {
+    auto row = synthetic_row({.sent = 1'000'000'000'000 + i * kSecond, .chunks = 64});
+    row.lane = "c1-cold";
+    row.cache_state = "cold";
+    row.answer.content = base::random_hex(800);
+    ASSERT_TRUE(run.append(row));
+  }
+  ASSERT_TRUE(run.end_step("lanes"));
+  ASSERT_TRUE(run.begin_step("derive"));
+  auto reader = evidence::RunReader::open(run.directory());
+  ASSERT_TRUE(reader);
+  const auto results = evidence::derive(*reader);
+  ASSERT_TRUE(results);
+  ASSERT_TRUE(run.write_document("results.json", *results));
+  ASSERT_TRUE(run.end_step("derive"));
+  ASSERT_TRUE(run.begin_step("decide"));
+  ASSERT_TRUE(run.write_document(
+      "decision.json", evidence::decide(*results, frozen.policy, evidence::failed_step(*reader),
+                                        reader->manifest()["recipe"])));
+  ASSERT_TRUE(run.end_step("decide"));
+  ASSERT_TRUE(run.begin_step("report"));
+  const std::string before = page(run.directory());
+  ASSERT_TRUE(run.write_text("report.html", before));
+  ASSERT_TRUE(run.end_step("report"));
+  ASSERT_TRUE(run.begin_step("seal"));
+  const auto sealed = run.seal({{"decision", "no-promotion"}, {"failed_step", nullptr}});
+  ASSERT_TRUE(sealed) << to_string(sealed.error());
+
+  EXPECT_FALSE(base::exists(base::join_path(run.directory(), "requests.jsonl")))
+      << "the seal compressed it";
+  EXPECT_EQ(page(run.directory()), before);
+  const auto verified = evidence::verify(run.directory(), [](const evidence::RunReader& again) {
+    return render(again, Format::kHtml);
+  });
+  ASSERT_TRUE(verified) << to_string(verified.error());
+  for (const auto& mismatch : verified->mismatches)
+    ADD_FAILURE() << mismatch.where << ": " << mismatch.recorded << " / " << mismatch.recomputed;
+  EXPECT_TRUE(verified->ok);
+}
+
+TEST_F(ReportTest, IsThereForARunCutOffAfterAnyStep) {
+  for (const char* step : {"freeze", "preflight", "snapshot", "launch", "identity", "fingerprint",
+                           "checks", "lanes", "ladder", "stop", "derive", "decide", "report", ""}) {
+    evidence::testing::SyntheticOptions options;
+    options.lane_requests = 4;
+    options.chunks = 4;
+    options.samples = 4;
+    options.stop_after = step;
+    const auto path = evidence::testing::write_synthetic_run(folder_, options);
+    ASSERT_TRUE(path) << step << ": " << to_string(path.error());
+    const std::string html = page(*path);
+    const bool decided =
+        step == std::string("decide") || step == std::string("report") || step == std::string();
+    EXPECT_EQ(has(html, "<p class=\"word\">Incomplete"), !decided) << step;
+    EXPECT_FALSE(page(*path, Format::kMarkdown).empty());
+    EXPECT_FALSE(page(*path, Format::kTerminal).empty());
+  }
 }
 
 TEST_F(ReportTest, TellsOfAFailedStart) {
@@ -174,8 +246,13 @@ TEST_F(ReportTest, DocumentsOfTheWrongShapeDoNoHarm) {
     const std::string original = *base::read_file(file);
     for (const Json& shape : shapes) {
       ASSERT_TRUE(base::write_file_atomic(file, base::pretty(shape)));
-      for (const Format format : {Format::kHtml, Format::kMarkdown, Format::kTerminal})
-        EXPECT_FALSE(page(path, format).empty()) << name;
+      const auto run = evidence::RunReader::open(path);
+      ASSERT_TRUE(run);
+      const auto facts = gather(*run);
+      ASSERT_TRUE(facts);
+      EXPECT_FALSE(html_page(*facts).empty()) << name;
+      EXPECT_FALSE(markdown_page(*facts).empty()) << name;
+      EXPECT_FALSE(terminal_page(*facts, false, 80).empty()) << name;
     }
     ASSERT_TRUE(base::write_file_atomic(file, original));
   }

@@ -8,12 +8,18 @@
 
 namespace anvil::report::svg {
 
+namespace {
+// "1.50" -> "1.5", "2.00" -> "2".
+std::string without_tail(std::string digits) {
+  if (digits.find('.') == std::string::npos) return digits;
+  while (digits.back() == '0') digits.pop_back();
+  if (digits.back() == '.') digits.pop_back();
+  return digits;
+}
+}  // namespace
+
 std::string num(double value) {
-  if (!std::isfinite(value)) return "0";
-  std::string out = fixed(value, 2);
-  while (out.back() == '0') out.pop_back();
-  if (out.back() == '.') out.pop_back();
-  return out == "-0" || out.empty() ? "0" : out;
+  return std::isfinite(value) ? without_tail(fixed(value, 2)) : "0";
 }
 
 double Scale::operator()(double value) const {
@@ -114,17 +120,27 @@ Range nice_log(double low, double high) {
 }
 
 std::string tick_label(double value, const std::vector<double>& ticks) {
-  double step = std::abs(value);
-  for (size_t i = 1; i < ticks.size(); ++i)
-    step = std::min(i == 1 ? ticks[1] - ticks[0] : step, ticks[i] - ticks[i - 1]);
-  if (std::abs(value) >= 1e5 && step >= 1000) {
-    const bool millions = step >= 1e6;
-    return figure(value / (millions ? 1e6 : 1e3)) + (millions ? "M" : "k");
+  double largest = std::abs(value), step = largest;
+  bool thousands = true;
+  for (size_t i = 0; i < ticks.size(); ++i) {
+    largest = std::max(largest, std::abs(ticks[i]));
+    thousands = thousands && std::fmod(ticks[i], 100) == 0;
+    if (i > 0) step = i == 1 ? ticks[1] - ticks[0] : std::min(step, ticks[i] - ticks[i - 1]);
+  }
+  if (largest >= 2e4 && thousands && value != 0) {
+    const bool millions = std::abs(value) >= 1e6;
+    return without_tail(fixed(value / (millions ? 1e6 : 1e3), 2)) + (millions ? "M" : "k");
   }
   const int decimals =
       step > 0 ? std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9))) : 0;
   if (decimals == 0 && std::abs(value) >= 1000) return count(std::llround(value));
   return fixed(value, std::min(decimals, 6));
+}
+
+std::string duration_label(double milliseconds) {
+  const bool in_seconds = std::abs(milliseconds) >= 1000;
+  return without_tail(fixed(in_seconds ? milliseconds / 1000 : milliseconds, 3)) +
+         (in_seconds ? " s" : " ms");
 }
 
 std::string time_label(double seconds_value, const std::vector<double>& ticks) {
@@ -176,7 +192,7 @@ std::vector<Point> thin(const std::vector<Point>& points, size_t buckets) {
 }
 
 double label_width(std::string_view label, double font_size) {
-  return static_cast<double>(length(label)) * font_size * 0.56;
+  return static_cast<double>(length(label)) * font_size * 0.6;
 }
 
 namespace {

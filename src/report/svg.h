@@ -50,6 +50,8 @@ Range nice_linear(double low, double high, bool from_zero, int wanted);
 Range nice_log(double low, double high);
 // Decimals that tell neighbouring ticks apart.
 std::string tick_label(double value, const std::vector<double>& ticks);
+// "0.5 ms", "200 ms", "2 s": a tick of a latency axis, which is a short number.
+std::string duration_label(double milliseconds);
 // "45 s", "1:30", "2:00:00" on an axis whose ticks are these.
 std::string time_label(double seconds, const std::vector<double>& ticks);
 

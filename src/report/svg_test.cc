@@ -55,7 +55,12 @@ TEST(Ticks, HaveLabelsThatDiffer) {
   const Ticks fine = {0, 0.05, 0.1};
   EXPECT_EQ(tick_label(0.05, fine), "0.05");
   EXPECT_EQ(tick_label(1500, {0, 1500, 3000}), "1,500");
-  EXPECT_EQ(tick_label(2.5e6, {0, 2.5e6, 5e6}), "2.50M");
+  EXPECT_EQ(tick_label(2.5e6, {0, 2.5e6, 5e6}), "2.5M");
+  EXPECT_EQ(tick_label(10000, {10000, 100000}), "10k");
+  EXPECT_EQ(tick_label(0, {0, 50000}), "0");
+  EXPECT_EQ(duration_label(0.5), "0.5 ms");
+  EXPECT_EQ(duration_label(50), "50 ms");
+  EXPECT_EQ(duration_label(2000), "2 s");
   EXPECT_EQ(time_label(90, {0, 30, 60, 90}), "90 s");
   EXPECT_EQ(time_label(150, {0, 150, 300}), "2:30");
   EXPECT_EQ(time_label(7265, {0, 7265}), "2:01:05");

@@ -36,28 +36,29 @@ class Screen {
   void blank() { out_ += "\n"; }
   void heading(std::string_view words) {
     blank();
-    out_ += ink(words, Ink::kBold) + "\n";
+    out_ += ink(ellipsis(words, columns_), Ink::kBold) + "\n";
   }
   void line(std::string_view words, Ink how = Ink::kPlain) {
     out_ += ink(ellipsis(words, columns_), how) + "\n";
   }
   // Words wrapped at spaces, every line after the first indented by `hang`.
   void wrapped(std::string_view words, size_t hang, Ink how = Ink::kPlain) {
-    std::string current;
-    bool first = true;
+    const size_t indent = std::min(words.find_first_not_of(' '), words.size());
+    words.remove_prefix(indent);
+    std::string current(indent, ' ');
+    bool fresh = true;  // nothing but the indent stands on the line
     const auto flush = [&] {
-      out_ += std::string(first ? 0 : hang, ' ') +
-              ink(ellipsis(current, columns_ - (first ? 0 : hang)), how) + "\n";
-      current.clear();
-      first = false;
+      out_ += ink(ellipsis(current, columns_), how) + "\n";
+      current.assign(hang, ' ');
+      fresh = true;
     };
     for (const auto word : base::split(words, ' ')) {
-      const size_t room = columns_ - (first ? 0 : hang);
-      if (!current.empty() && length(current) + 1 + length(word) > room) flush();
-      if (!current.empty()) current += ' ';
+      if (!fresh && length(current) + 1 + length(word) > columns_) flush();
+      if (!fresh) current += ' ';
       current += word;
+      fresh = false;
     }
-    if (!current.empty()) flush();
+    if (!fresh) flush();
   }
   // Pieces that were inked and padded before; the caller keeps them within the width.
   void raw(std::string_view pieces) { out_ += std::string(pieces) + "\n"; }

@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -122,6 +123,9 @@ std::string escape_markdown(std::string_view text) {
   const std::string line = flattened(text);
   std::string out;
   for (const char c : line) {
+    // A zero-width space keeps an @ from naming a person.
+    if (!out.empty() && out.back() == '@' && std::isalnum(static_cast<unsigned char>(c)))
+      out += "\xE2\x80\x8B";
     switch (c) {
       case '<':
         out += "&lt;";
@@ -132,9 +136,6 @@ std::string escape_markdown(std::string_view text) {
       case '&':
         out += "&amp;";
         continue;
-      case '@':
-        out += "@\xE2\x80\x8B";
-        continue;  // a zero-width space keeps it from naming a person
       case '\\':
       case '`':
       case '*':

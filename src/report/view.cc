@@ -68,6 +68,13 @@ std::string gate_sentence(const std::vector<Gate>& gates) {
   return out + "; " + std::to_string(passed) + " of " + std::to_string(gates.size()) + " passed.";
 }
 
+std::string symbol(const std::string& op) {
+  if (op == "<=") return "\xE2\x89\xA4";
+  if (op == ">=") return "\xE2\x89\xA5";
+  if (op == "!=") return "\xE2\x89\xA0";
+  return op == "==" ? "=" : op;
+}
+
 int rank(const Gate& gate) {
   const int weight = gate.on_fail == "reject" ? 0 : gate.on_fail == "no-promotion" ? 1 : 2;
   if (gate.verdict == "fail") return weight;
@@ -95,7 +102,7 @@ std::vector<Gate> gates_of(const Facts& facts) {
     gate.because = text_at(each, {"because"});
     gate.unit = text_at(each, {"unit"});
     gate.detail = text_at(each, {"detail"});
-    gate.op = text_at(each, {"op"});
+    gate.op = symbol(text_at(each, {"op"}));
     const Json& value = at(each, {"value"});
     const Json& threshold = at(each, {"threshold"});
     gate.value = value.is_null() ? "not measured" : gate_value(value, threshold);
@@ -139,7 +146,9 @@ std::string incomplete_words(const Facts& facts) {
     out += "after step \"" + last->name + "\" failed";
   else
     out += "after step \"" + last->name + "\"";
-  return out + ", " + seconds(facts.seconds(last->end)) + " into the run; no decision was made.";
+  return out + ", " +
+         seconds(facts.seconds(last->ending == Step::Ending::kOpen ? facts.last : last->end)) +
+         " into the run; no decision was made.";
 }
 
 Verdict verdict_of(const Facts& facts) {
@@ -169,7 +178,8 @@ Verdict verdict_of(const Facts& facts) {
   else
     out.sentence = gate_sentence(gates_of(facts));
   for (const auto& reason : out.reasons)
-    if (!reason.starts_with("gate ")) out.other_reasons.push_back(reason);
+    if (!reason.starts_with("gate ") && (failed.empty() || !reason.starts_with("the step ")))
+      out.other_reasons.push_back(reason);
   if (out.sentence.empty())
     out.sentence = out.reasons.empty() ? fallback : sentence(out.reasons.front());
   return out;
@@ -403,14 +413,20 @@ std::vector<Tile> tiles_of(const Facts& facts) {
   }
   if (const auto largest = integer_at(results, {"ladder", "largest_complete"})) {
     const auto retrieved = integer_at(results, {"ladder", "largest_retrieved"});
-    out.push_back({"Largest context served", count(*largest), "tokens",
-                   retrieved ? "all needles found up to " + count(*retrieved)
-                             : "needles not all found at any rung"});
+    out.push_back(
+        {"Largest context served", count(*largest), "tokens",
+         retrieved ? "needles found up to " + count(*retrieved) : "needles found at no rung"});
   }
-  if (const auto rss = number_at(results, {"hardware", "engine", "peak_rss_gib"}))
+  std::optional<double> least_free;
+  for (const Json& gpu : list_at(results, {"hardware", "gpus"}))
+    if (const auto free = number_at(gpu, {"min_free_gib"});
+        free && (!least_free || *free < *least_free))
+      least_free = free;
+  if (least_free)
+    out.push_back(
+        {"GPU memory free, least", figure(*least_free), "GiB", "sampled, over all cards"});
+  else if (const auto rss = number_at(results, {"hardware", "engine", "peak_rss_gib"}))
     out.push_back({"Engine memory, peak", figure(*rss), "GiB", "resident, sampled"});
-  if (const auto ready = number_at(results, {"startup", "ready_s"}))
-    out.push_back({"Start to ready", figure(*ready), "s", ""});
   return out;
 }
 
@@ -428,8 +444,6 @@ const std::vector<Definition>& definitions() {
       {"E2E", "sent to the last output"},
       {"chunk gap",
        "time between two output events; says nothing about tokens when one event carries several"},
-      {"end of stream", "sent to the terminal marker of the stream"},
-      {"send delay", "the planned moment of sending to the real one: our own lateness"},
       {"end of stream", "sent to the terminal marker of the stream"},
       {"send delay", "the planned moment of sending to the real one: our own lateness"},
       {"TPOT", "generation time divided by the tokens after the first output event"},

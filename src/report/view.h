@@ -18,12 +18,13 @@ struct Verdict {
   Tone tone = Tone::kPlain;
   std::string sentence;                    // why, in one sentence
   std::vector<std::string> reasons;        // as decision.json gives them
-  std::vector<std::string> other_reasons;  // those that are not about a gate
+  std::vector<std::string> other_reasons;  // neither about a gate nor the failed step
 };
 Verdict verdict_of(const Facts& facts);
 
 struct Gate {
-  std::string id, verdict, where, on_fail, because, unit, op;
+  std::string id, verdict, where, on_fail, because, unit;
+  std::string op;                // as a sign: "≤", "="
   std::string detail;            // why it was not measured
   std::string value, threshold;  // value "not measured" if nothing was
   Tone tone() const;
