@@ -1,6 +1,7 @@
 #include "qualify/qualify.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/files.h"
@@ -36,7 +37,9 @@ std::string count(int64_t number, std::string_view one) {
 // Tells the observer what a start is doing.
 class StartProgress : public engine::StartObserver {
  public:
-  StartProgress(Observer& observer, Nanos began) : observer_(observer), began_(began) {}
+  StartProgress(Observer& observer, Nanos began, std::function<void()> spawned)
+      : observer_(observer), began_(began), spawned_(std::move(spawned)) {}
+  void spawned(const Json&) override { spawned_(); }
   void phase(const engine::Phase& phase) override {
     phase_ = phase.name;
     observer_.progress("launch", 0, 0,
@@ -49,6 +52,7 @@ class StartProgress : public engine::StartObserver {
  private:
   Observer& observer_;
   Nanos began_;
+  std::function<void()> spawned_;
   std::string phase_;
 };
 
@@ -98,7 +102,6 @@ class Qualification {
   std::map<std::string, std::string> roles_;  // GPU uuid -> role
   std::unique_ptr<engine::Runner> runner_;
   Nanos launch_began_ = 0;
-  Nanos ready_ = 0;
   Json stop_ = nullptr;
   std::unique_ptr<host::Sampler> sampler_;
   std::string api_key_;
@@ -266,13 +269,7 @@ Result<Json> Qualification::step_snapshot() {
 Result<void> Qualification::write_launch() {
   Json launch = runner_->describe();
   launch["began_ns"] = launch_began_;
-  launch["ready_ns"] = ready_ ? Json(ready_) : Json(nullptr);
-  launch["phases"] = Json::array();
-  for (const auto& phase : runner_->phases())
-    launch["phases"].push_back(
-        {{"name", phase.name}, {"at_ns", phase.at}, {"values", phase.values}});
-  launch["failure"] = runner_->failure() ? engine::to_json(*runner_->failure()) : Json(nullptr);
-  launch["stop"] = stop_;
+  if (!stop_.is_null()) launch["stop"] = stop_;
   return writer_->write_document("launch.json", launch);
 }
 
@@ -289,12 +286,12 @@ Result<Json> Qualification::step_launch() {
   // Written before the engine exists, so that even a kill at this moment leaves the command on
   // disk.
   if (auto written = write_launch(); !written) return fail(written.error());
-  StartProgress progress(observer_, launch_began_);
+  // With the pid on disk at once, an engine that outlives a killed anvil is found again.
+  StartProgress progress(observer_, launch_began_, [this] { (void)write_launch(); });
   if (auto started = runner_->start(progress, cancel_); !started) {
     (void)write_launch();
     return fail(started.error());
   }
-  ready_ = mono_now();
   if (auto written = write_launch(); !written) return fail(written.error());
   host::Sampler::Options options;
   options.gpus = gpus_.get();
