@@ -153,7 +153,7 @@ Html timeline_chart(const Facts& facts) {
   for (const Request* request : requests) failed += request->ok() ? 0 : 1;
   svg::Canvas canvas(TimeAxis::kWidth, bottom + 26, "wide",
                      "Timeline of " + count(static_cast<int64_t>(requests.size())) +
-                         " requests over " + seconds(facts.seconds(facts.last)) + ", " +
+                         " requests over " + seconds(axis.length()) + ", " +
                          count(static_cast<int64_t>(failed)) + " failed");
   axis.phases(canvas, kTop, bottom, true);
   axis.ticks(canvas, kTop, bottom, true);

@@ -177,7 +177,7 @@ std::vector<Step> steps_of(const std::vector<Json>& journal) {
     const std::string name = text_at(line, {"step"});
     const std::string event = text_at(line, {"event"});
     if (name == "report" || name == "seal") break;
-    const Nanos at = integer_at(line, {"mono_ns"}).value_or(0);
+    const Nanos at = std::max<Nanos>(integer_at(line, {"mono_ns"}).value_or(0), 0);
     if (event == "begin") {
       steps.push_back({name, at, at, Step::Ending::kOpen, {}});
     } else if (event == "end" || event == "fail") {
@@ -206,6 +206,7 @@ Request request_of(const evidence::RequestRow& row) {
   const auto& s = row.stamps;
   out.first_output = s.first_output;
   out.start = s.sent ? *s.sent : s.connect_begin ? *s.connect_begin : s.intended;
+  out.start = std::max<Nanos>(out.start, 0);
   out.end = out.start;
   for (const auto& stamp : {s.connected, s.first_byte, s.first_event, s.first_output, s.last_output,
                             s.usage, s.done, s.eof})
@@ -234,7 +235,7 @@ Sample sample_of(const Json& line) {
     return value ? std::optional<double>(*value / by) : std::nullopt;
   };
   Sample out;
-  out.at = integer_at(line, {"mono_ns"}).value_or(0);
+  out.at = std::max<Nanos>(integer_at(line, {"mono_ns"}).value_or(0), 0);
   out.available_gib = scaled(line, {"host", "mem_available"}, kGib);
   out.load = scaled(line, {"host", "load1"}, 1);
   out.rss_gib = scaled(line, {"engine", "rss"}, kGib);

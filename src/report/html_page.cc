@@ -62,8 +62,10 @@ void navigation(Html& out, const std::vector<Section>& sections) {
 Html stop_section(const Facts& facts) {
   const Json& stop = at(facts.results, {"stop"});
   if (!stop.is_object() || at(stop, {"clean"}).is_null())
-    return empty_state(facts.launch.is_object() ? "No proof of a stop was recorded."
-                                                : "Nothing was started, so nothing was stopped.");
+    return empty_state(!facts.launch.is_object() ? "Nothing was started, so nothing was stopped."
+                       : text_at(facts.launch, {"runner"}) == "external"
+                           ? "The engine was started by others and left running."
+                           : "No proof of a stop was recorded.");
   const bool clean = flag_at(stop, {"clean"}).value_or(false);
   Html out;
   out << "<dl class=\"facts\"><div><dt>Clean</dt><dd>"

@@ -111,7 +111,9 @@ Html verdict_strip(const Facts& facts) {
   out << "</div>";
   const Json& failure = at(facts.launch, {"failure"});
   if (failure.is_object()) {
-    out << "<div class=\"callout bad\"><p><b>The engine did not come up";
+    out << "<div class=\"callout bad\"><p><b>"
+        << (at(facts.launch, {"ready_ns"}).is_null() ? Markup("The engine did not come up")
+                                                     : Markup("The engine died"));
     if (const std::string phase = text_at(failure, {"phase"}); !phase.empty())
       out.text(" (phase " + phase + ")");
     out << ".</b> ";

@@ -6,9 +6,29 @@
 
 namespace anvil::report {
 
+namespace {
+// From the launch, or the first request or sample, to the last: what a long preflight or derivation
+// takes is not drawn.
+svg::Range span_of(const Facts& facts) {
+  Nanos low = 0, high = 0;
+  const auto see = [&](Nanos from, Nanos to) {
+    if (from <= 0) return;
+    low = low == 0 ? from : std::min(low, from);
+    high = std::max(high, to);
+  };
+  for (const Request& request : facts.requests) see(request.start, request.end);
+  for (const Sample& sample : facts.samples) see(sample.at, sample.at);
+  if (high <= low) low = facts.zero, high = facts.last;
+  if (const Step* launch = facts.step("launch");
+      launch && launch->begin < low && launch->end >= low - (high - low))
+    low = launch->begin;
+  return {facts.seconds(low), std::max(facts.seconds(high), facts.seconds(low) + 1e-3)};
+}
+}  // namespace
+
 TimeAxis::TimeAxis(const Facts& facts)
     : facts_(facts),
-      scale_(svg::Scale::linear({0, std::max(facts.seconds(facts.last), 1e-3)}, {kLeft, kRight})),
+      scale_(svg::Scale::linear(span_of(facts), {kLeft, kRight})),
       ticks_(svg::time_ticks(scale_.data(), 10)) {}
 
 void TimeAxis::phases(svg::Canvas& canvas, double top, double bottom, bool named) const {
@@ -16,7 +36,8 @@ void TimeAxis::phases(svg::Canvas& canvas, double top, double bottom, bool named
   bool odd = false;
   for (const Step& step : facts_.steps) {
     const Nanos end = step.ending == Step::Ending::kOpen ? facts_.last : step.end;
-    const double from = (*this)(step.begin), to = (*this)(end);
+    const double from = std::max((*this)(step.begin), kLeft), to = std::min((*this)(end), kRight);
+    if (from > kRight || to < kLeft) continue;
     odd = !odd;
     const std::string tip = step.name + ": " +
                             seconds(static_cast<double>(end - step.begin) / 1e9) +

@@ -5,7 +5,7 @@
 
 namespace anvil::report {
 
-// The axis that the timeline and the hardware charts share: run seconds from zero, with the steps
+// The axis that the timeline and the hardware charts share: run seconds, with the steps
 // as shaded phases.
 class TimeAxis {
  public:
@@ -13,6 +13,7 @@ class TimeAxis {
 
   explicit TimeAxis(const Facts& facts);
 
+  double length() const { return scale_.data().high - scale_.data().low; }  // seconds
   double operator()(Nanos at) const { return scale_(facts_.seconds(at)); }
   // Draws the phases between two heights; names them above `top` if `named` and there is room.
   void phases(svg::Canvas& canvas, double top, double bottom, bool named) const;

@@ -1,6 +1,7 @@
 #include "report/view.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/strings.h"
 #include "report/json_read.h"
@@ -305,7 +306,7 @@ std::string size_pair(const Json& from) {
   const std::string total = bytes_words(at(from, {"total"}));
   std::string free = bytes_words(at(from, {"available"}));
   if (free.empty()) free = bytes_words(at(from, {"free"}));
-  if (total.empty()) return from.is_null() ? std::string() : plain(from);
+  if (total.empty()) return {};
   return free.empty() ? total : free + " free of " + total;
 }
 
@@ -366,11 +367,17 @@ std::vector<Fact> environment_of(const Facts& facts) {
           ", "));
   add(out, "Memory", size_pair(at(host, {"memory"})));
   add(out, "Shared memory", size_pair(at(host, {"shm"})));
-  add(out, "Disk", size_pair(at(host, {"disk"})));
+  const Json& disks = at(host, {"disk"});
+  add(out, "Disk", size_pair(disks));
+  if (disks.is_object())
+    for (const auto& [name, disk] : disks.items()) add(out, "Disk of " + name, size_pair(disk));
   add(out, "Kernel", text_at(host, {"kernel"}));
   add(out, "Platform", text_at(host, {"platform"}));
   const std::string clock = text_at(host, {"clock", "source"});
   add(out, "Clock", clock.empty() ? std::string() : "CLOCK_MONOTONIC from " + clock);
+  if (const auto step = number_at(facts.results, {"wall_clock", "step_ms"});
+      step && std::abs(*step) >= 10)
+    add(out, "Wall clock stepped by", milliseconds(*step) + "; no duration depends on it");
   for (const Json& gpu : list_at(host, {"gpus"})) add(out, "GPU", gpu_words(gpu));
   const Json& orphans = list_at(host, {"anvil_orphans"});
   if (!orphans.empty()) add(out, "Left from earlier runs", plain(orphans));
