@@ -211,14 +211,17 @@ struct RunWriter::State {
     return {};
   }
 
-  Result<Json> artifacts() {
+  Result<Json> artifact(const std::string& file) const {
+    const uint64_t bytes = TRY(base::file_size(path(file)));
+    const std::string hash = TRY(base::sha256_file(path(file)));
+    return Json{{"name", file}, {"bytes", bytes}, {"sha256", hash}};
+  }
+
+  Result<Json> artifacts() const {
     Json out = Json::array();
-    for (const std::string& file : TRY(base::list_directory(directory))) {
-      if (file == "manifest.json" || base::is_directory(path(file))) continue;
-      out.push_back(Json{{"name", file},
-                         {"bytes", TRY(base::file_size(path(file)))},
-                         {"sha256", TRY(base::sha256_file(path(file)))}});
-    }
+    for (const std::string& file : TRY(base::list_directory(directory)))
+      if (file != "manifest.json" && !base::is_directory(path(file)))
+        out.push_back(TRY(artifact(file)));
     return out;
   }
 };
@@ -346,11 +349,21 @@ Result<void> RunWriter::seal(const Json& outcome) {
   unlink(state.path(kReserveName).c_str());
   if (auto done = state.compress_large_files(); !done) return done;
 
-  const Json facts{
-      {"outcome", outcome}, {"rows", state.row_count}, {"samples", state.sample_count}};
+  // The journal repeats the hashes, so that neither it nor the manifest can be changed alone.
+  const Json sealed_files = TRY(state.artifacts());
+  Json hashes = Json::object();
+  for (const Json& artifact : sealed_files)
+    if (artifact["name"] != "journal.jsonl")
+      hashes[artifact["name"].get<std::string>()] = artifact["sha256"];
+  const Json facts{{"outcome", outcome},
+                   {"rows", state.row_count},
+                   {"samples", state.sample_count},
+                   {"files", hashes}};
   if (auto done = state.log("end", "seal", facts); !done) return done;
   state.open_step.clear();
-  state.manifest["artifacts"] = TRY(state.artifacts());
+  state.manifest["artifacts"] = sealed_files;
+  for (Json& artifact : state.manifest["artifacts"])
+    if (artifact["name"] == "journal.jsonl") artifact = TRY(state.artifact("journal.jsonl"));
   state.manifest["outcome"] = outcome;
   state.manifest["journal_head"] = state.journal.head();
   state.manifest["status"] = "sealed";

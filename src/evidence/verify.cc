@@ -1,7 +1,6 @@
 #include "evidence/verify.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -33,8 +32,8 @@ class Verifier {
 
   Verification run() {
     out_.complete = sealed_;
-    artifacts();
     journal();
+    artifacts();
     frozen();
     manifest();
     results();
@@ -60,39 +59,58 @@ class Verifier {
     return base::join_path(run_.directory(), file);
   }
 
-  // Presence, size and hash of every file that the manifest lists, and no file besides.
+  // Presence, size and hash of every file that the manifest lists, and no file besides. The end of
+  // the journal repeats the hashes: where manifest and file disagree it tells which of the two was
+  // changed.
   void artifacts() {
     if (!sealed_) return;
+    const Json& sealed_files = member(sealing_, "files");
+    const Json::array_t& listing = elements(member(run_.manifest(), "artifacts"));
     std::vector<std::string> listed = {"manifest.json"};
-    for (const Json& artifact : elements(member(run_.manifest(), "artifacts"))) {
-      const std::string file = text(artifact, "name");
+    for (size_t i = 0; i < listing.size(); ++i) {
+      const std::string file = text(listing[i], "name");
+      const std::string entry = "manifest.json#/artifacts/" + std::to_string(i);
       if (file.empty() || file.find('/') != std::string::npos ||
           std::find(listed.begin(), listed.end(), file) != listed.end()) {
-        differ("manifest.json#/artifacts", shown(artifact), "a file of the run, listed once");
+        differ(entry, shown(listing[i]), "a file of the run, listed once");
         continue;
       }
       listed.push_back(file);
-      const auto size = base::file_size(path(file));
-      if (!size) {
-        differ(file, text(artifact, "sha256"), "missing");
-        continue;
-      }
-      const auto hash = base::sha256_file(path(file));
-      if (!hash) {
-        differ(file, text(artifact, "sha256"), hash.error().detail);
-        continue;
-      }
-      ++out_.artifacts;
-      const auto recorded_size = integer(artifact, "bytes");
-      if (!recorded_size || *recorded_size != static_cast<int64_t>(*size))
-        differ(file + "#", shown(member(artifact, "bytes")) + " bytes",
-               std::to_string(*size) + " bytes");
-      if (text(artifact, "sha256") != *hash)
-        differ(file + "#", "sha256 " + text(artifact, "sha256"), "sha256 " + *hash);
+      const bool known = file == "journal.jsonl" || member(sealed_files, file).is_string();
+      if (sealed_files.is_object() && !known)
+        differ(entry + "/name", file, "not sealed by the journal");
+      artifact(listing[i], file, entry, text(sealed_files, file));
     }
+    if (sealed_files.is_object())
+      for (const auto& [file, hash] : sealed_files.items())
+        if (std::find(listed.begin(), listed.end(), file) == listed.end())
+          differ("manifest.json#/artifacts", file + " is not listed", file + " " + shown(hash));
     for (const std::string& file : run_.files())
       if (std::find(listed.begin(), listed.end(), file) == listed.end())
         differ(file, "not in the manifest", "present");
+  }
+
+  void artifact(const Json& recorded, const std::string& file, const std::string& entry,
+                const std::string& sealed_hash) {
+    const auto size = base::file_size(path(file));
+    const auto hash =
+        size ? base::sha256_file(path(file)) : Result<std::string>(fail(size.error()));
+    if (!hash) {
+      differ(file, "sha256 " + text(recorded, "sha256"),
+             hash.error().kind == Kind::kNotFound ? "missing" : hash.error().detail);
+      return;
+    }
+    ++out_.artifacts;
+    const bool as_sealed = sealed_hash == *hash;
+    const std::string listed_hash = text(recorded, "sha256");
+    if (integer(recorded, "bytes") != static_cast<int64_t>(*size))
+      differ(as_sealed ? entry + "/bytes" : file + "#", shown(member(recorded, "bytes")) + " bytes",
+             std::to_string(*size) + " bytes");
+    if (listed_hash != *hash)
+      differ(as_sealed ? entry + "/sha256" : file + "#", "sha256 " + listed_hash,
+             "sha256 " + *hash);
+    else if (!sealed_hash.empty() && !as_sealed)
+      differ(file + "#", "sealed as sha256 " + sealed_hash, "sha256 " + *hash);
   }
 
   // The chain of lines; remembers what the lines say about the rest of the run.

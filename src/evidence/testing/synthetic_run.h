@@ -16,11 +16,11 @@ struct SyntheticOptions {
   int lane_requests = 24;  // measured requests of each lane
   int chunks = 32;         // output events of each request
   int samples = 120;
-  bool cancelled_rows = true;  // failures in the record
-  std::string stop_after;      // leave the run unsealed after this step; "" seals it
+  bool cancelled_rows = true;   // failures in the record
+  std::string stop_after = {};  // leave the run unsealed after this step; "" seals it
   Json policy =
       nullptr;  // canonical form; null = a policy with gates that pass and gates that fail
-  std::string fail_step;                     // this step fails instead of ending
+  std::string fail_step = {};                // this step fails instead of ending
   int64_t base_mono_ns = 1'000'000'000'000;  // where the stamps begin
 };
 
