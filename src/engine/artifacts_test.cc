@@ -149,7 +149,7 @@ TEST_F(Artifacts, TheModelIsAFileOrAFolder) {
   EXPECT_EQ(*resolve_model_path(file, shipped_table("llama.cpp")), path);
   EXPECT_EQ(*resolve_model_path(recipe(artifact("m.gguf"), "vllm"), shipped_table("vllm-0.32")),
             folder_.path());
-  EXPECT_EQ(*resolve_model_path(recipe(""), shipped_table("vllm-0.32")), "o/n");
+  EXPECT_EQ(*resolve_model_path(recipe("", "vllm"), shipped_table("vllm-0.32")), "o/n");
   const auto missing =
       resolve_model_path(recipe(artifact("gone.gguf")), shipped_table("llama.cpp"));
   ASSERT_FALSE(missing);

@@ -52,6 +52,7 @@ std::vector<recipe::Field> fields() {
        .type = kBool,
        .doc = "Written even when the recipe does not have the field."},
       {.path = "field[].when.*",
+       .type = kAny,
        .doc = "Only when each named field has one of the listed values, is `positive` or "
               "`not VALUE`."},
       {.path = "field[].unless",

@@ -81,7 +81,7 @@ TEST_F(Following, StampsEveryLineOfBothStreams) {
     rest.emplace_back(line.substr(blank + 1));
   }
   std::sort(rest.begin(), rest.end());
-  EXPECT_EQ(rest, (std::vector<std::string>{"e \xff\xfe bytes", "e warned", "o half a line",
+  EXPECT_EQ(rest, (std::vector<std::string>{"e warned", "e \xff\xfe bytes", "o half a line",
                                             "o hello", "o unfinished"}));
 }
 

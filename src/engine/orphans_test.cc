@@ -87,7 +87,7 @@ TEST(Orphans, AreFoundByTheirLaunch) {
     ASSERT_TRUE(base::make_directories(runs.path() + "/" + run));
     runs.write(run + "/launch.json", launch.dump());
   };
-  write({});
+  write(Json::object());
   const auto found = of_run(run, runs.path());
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].pid, engine.pid());

@@ -206,11 +206,6 @@ class Checker {
     if (!env.is_object()) return;
     for (const auto& [variable, value] : env.items()) {
       const Position at = recipe_.position(table + "." + variable);
-      if (variable == document_.value("api_key_env", "")) {
-        say(Severity::kError, at, "a key does not belong into a recipe",
-            "write launch.api_key = \"env:NAME\"");
-        continue;
-      }
       const auto owner = std::find_if(fields_.begin(), fields_.end(), [&](const Json& field) {
         return field.value("env", "") == variable;
       });

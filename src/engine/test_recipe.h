@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <stdexcept>
 #include <string>
 
 #include "base/files.h"
@@ -16,17 +17,18 @@ namespace anvil::engine {
 inline recipe::Recipe test_recipe(const std::string& kind, const std::string& serving,
                                   const std::string& more = "", const std::string& engine = "",
                                   const std::string& folder = "/tmp") {
+  const bool needs_model = kind == "llama.cpp" && more.find("model_path") == std::string::npos;
   const std::string text =
       "schema = \"anvil/recipe/v1\"\nname = \"test\"\n[model]\nrepo = \"owner/name\"\n"
       "served_name = \"served\"\n[engine]\nkind = \"" +
-      kind + "\"\n" + engine + "\n[serving]\n" + serving + "\n[launch]\nrunner = \"process\"\n" +
-      more;
+      kind + "\"\n" + engine + "\n[serving]\n" + serving + "\n[launch]\nrunner = \"" +
+      (kind == "external" ? "external\"\nurl = \"http://127.0.0.1:1\"\n" : "process\"\n") +
+      (needs_model ? "model_path = \"/m.gguf\"\n" : "") + more;
   auto loaded = recipe::parse_recipe(text, folder + "/test.toml");
   std::string problems;
   for (const auto& diagnostic : loaded.diagnostics) problems += to_string(diagnostic) + "\n";
   if (!loaded.ok()) {
-    ADD_FAILURE() << problems << text;
-    abort();
+    throw std::runtime_error(problems + text);
   }
   return *loaded.value;
 }
@@ -34,8 +36,7 @@ inline recipe::Recipe test_recipe(const std::string& kind, const std::string& se
 inline recipe::Recipe shipped_recipe(const std::string& name) {
   auto loaded = recipe::load_recipe(std::string(ANVIL_SOURCE_DIR) + "/recipes/" + name + ".toml");
   if (!loaded.ok()) {
-    for (const auto& diagnostic : loaded.diagnostics) ADD_FAILURE() << to_string(diagnostic);
-    abort();
+    throw std::runtime_error(to_error(loaded.diagnostics).detail);
   }
   return *loaded.value;
 }
@@ -43,8 +44,7 @@ inline recipe::Recipe shipped_recipe(const std::string& name) {
 inline InterfaceTable shipped_table(std::string_view name) {
   auto table = InterfaceTable::load(name);
   if (!table) {
-    ADD_FAILURE() << to_string(table.error());
-    abort();
+    throw std::runtime_error(to_string(table.error()));
   }
   return *table;
 }
