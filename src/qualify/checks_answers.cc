@@ -76,7 +76,7 @@ Result<Grade> json(CheckSender& sender) {
       sender.context().max_tokens, false);
   request.json_schema = {{"name", "order"}, {"schema", schema}, {"strict", true}};
   return ask_and_judge(sender, std::move(request), [](const evidence::RequestRow& row) {
-    return grade_json(schema, expected, row.answer.content);
+    return grade_json(schema, expected, row.answer);
   });
 }
 

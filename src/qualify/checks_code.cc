@@ -29,7 +29,8 @@ bool defines(std::string_view line, std::string_view function) {
          starts(name + " = lambda") || starts(name + "=lambda");
 }
 
-std::string dedented(const std::vector<std::string_view>& lines) {
+std::string dedented(std::vector<std::string_view> lines) {
+  while (!lines.empty() && blank(lines.back())) lines.pop_back();
   size_t common = std::string::npos;
   for (const auto line : lines)
     if (!blank(line)) common = std::min(common, indentation(line));

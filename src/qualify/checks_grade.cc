@@ -49,7 +49,8 @@ Json usage_json(const wire::Usage& usage) {
   return {{"prompt", value(usage.prompt)},
           {"completion", value(usage.completion)},
           {"cached", value(usage.cached)},
-          {"reasoning", value(usage.reasoning)}};
+          {"reasoning", value(usage.reasoning)},
+          {"total", value(usage.total)}};
 }
 
 std::string cut_note(const wire::Answer& answer) {
@@ -58,9 +59,9 @@ std::string cut_note(const wire::Answer& answer) {
 
 }  // namespace
 
-Grade grade_json(const Json& schema, const Json& expected, std::string_view content) {
-  const std::string_view text = base::trim(content);
-  if (text.empty()) return failed("the answer is empty");
+Grade grade_json(const Json& schema, const Json& expected, const wire::Answer& answer) {
+  const std::string_view text = base::trim(answer.content);
+  if (text.empty()) return failed("the answer is empty" + cut_note(answer));
   const auto value = base::parse_json(text, "the answer");
   if (!value) {
     const size_t open = text.find('{'), close = text.rfind('}');
@@ -69,7 +70,7 @@ Grade grade_json(const Json& schema, const Json& expected, std::string_view cont
         base::parse_json(text.substr(open, close + 1 - open), "the answer"))
       return failed("there is text around the JSON object: " +
                     excerpt(open > 0 ? text.substr(0, open) : text.substr(close + 1)));
-    return failed("the answer is not JSON: " + value.error().detail);
+    return failed(value.error().detail + cut_note(answer));
   }
   if (const auto violations = validate_schema(schema, *value); !violations.empty())
     return failed("the answer breaks the schema: " + to_string(violations));
@@ -95,10 +96,9 @@ Grade grade_tools(const ToolTask& task, const wire::Answer& answer, std::string_
     if (const auto leaked = leaked_markers(call.arguments, false); !leaked.empty())
       return failed(which + " has template syntax in its arguments: " + joined(leaked),
                     std::move(evidence));
-    const auto arguments = base::parse_json(call.arguments, "the arguments");
+    const auto arguments = base::parse_json(call.arguments, "the argument text");
     if (!arguments)
-      return failed(which + " has arguments that are not JSON: " + arguments.error().detail +
-                        cut_note(answer),
+      return failed(which + ": " + arguments.error().detail + cut_note(answer),
                     std::move(evidence));
     if (const auto violations = validate_schema(task.parameters, *arguments); !violations.empty())
       return failed(which + " breaks the tool's schema: " + to_string(violations),
@@ -377,6 +377,10 @@ Grade grade_cancel(const CancelObservation& seen) {
                    {"waited_ms", seen.waited / kMillisecond}};
   if (seen.aborted.outcome == evidence::Outcome::kOk)
     return failed("the answer ended before it could be aborted", std::move(evidence));
+  if (seen.aborted.outcome != evidence::Outcome::kTimeout)
+    return failed("the stream broke before it could be aborted: " +
+                      std::string(name(seen.aborted.outcome)) + ": " + seen.aborted.error_detail,
+                  std::move(evidence));
   if (seen.aborted.chunks.empty())
     return failed("no output came before the abort: " + seen.aborted.error_detail,
                   std::move(evidence));

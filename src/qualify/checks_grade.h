@@ -17,7 +17,7 @@ namespace anvil::qualify {
 // The whole content must be one JSON document (white space around it is allowed), hold the schema,
 // and say exactly what the prompt asked for. The detail tells "breaks the schema" from "schema
 // holds, value wrong".
-Grade grade_json(const Json& schema, const Json& expected, std::string_view content);
+Grade grade_json(const Json& schema, const Json& expected, const wire::Answer& answer);
 
 struct ToolTask {
   std::string tool;

@@ -11,7 +11,8 @@ namespace anvil::qualify {
 
 namespace {
 
-constexpr int64_t kShortAnswer = 48;    // tokens; enough to see a stream
+constexpr int64_t kShortAnswer = 48;  // tokens; enough to see a stream
+constexpr int kAbortAttempts = 6;
 constexpr Nanos kSettle = 5 * kSecond;  // how long an engine may take to drop an aborted request
 
 // Engines known to take ignore_eos, so that an answer cannot end by itself before its limit.
@@ -103,7 +104,7 @@ Result<Grade> context_overflow(CheckSender& sender) {
   const evidence::RequestRow row = TRY(sender.ask(request, nullptr, false));
   request.messages[0].content =
       "Which of these numbers is the largest? 0 1 2 ... " + std::to_string(numbers - 1);
-  sender.describe_request(wire::to_json(request));
+  sender.remember(wire::to_json(request), sender.answer());
   return grade_overflow(row, numbers, context.context_tokens);
 }
 
@@ -141,12 +142,22 @@ Result<Grade> cancel(CheckSender& sender) {
   seen.before = TRY(sender.ask(user_request("Say hello.", 4, false)));
   if (auto broken = transport_verdict(seen.before)) return *broken;
 
-  const Nanos first = *pace.stamps.first_output - *pace.stamps.sent;
   const Nanos generation = *pace.stamps.last_output - *pace.stamps.first_output;
-  measure::Limits limits;
-  limits.total = first + std::max(generation, 20 * kMillisecond);
-  measure::Client impatient(context.endpoint, limits);
-  seen.aborted = TRY(sender.ask(counting_request(context, 2048, true), &impatient));
+  Nanos patience =
+      *pace.stamps.first_output - *pace.stamps.sent + std::max(generation, 20 * kMillisecond);
+  // The pace may change between the two; an abort that missed the middle is tried again.
+  for (int attempt = 0; attempt < kAbortAttempts; ++attempt) {
+    measure::Limits limits;
+    limits.total = patience;
+    measure::Client impatient(context.endpoint, limits);
+    seen.aborted = TRY(sender.ask(counting_request(context, 2048, true), &impatient));
+    if (seen.aborted.outcome == evidence::Outcome::kOk)
+      patience = std::max(patience / 2, kMillisecond);
+    else if (seen.aborted.outcome == evidence::Outcome::kTimeout && seen.aborted.chunks.empty())
+      patience *= 2;
+    else
+      break;
+  }
   const Json request = sender.request(), answer = sender.answer();
   const Nanos aborted_at = mono_now();
   seen.after = TRY(sender.ask(user_request("Say hello.", 4, false)));
@@ -157,10 +168,8 @@ Result<Grade> cancel(CheckSender& sender) {
   } while (seen.waited < kSettle &&
            base::sleep_unless_cancelled(context.cancel, 50 * kMillisecond));
   if (context.cancel.requested()) return fail(base::cancelled_error());
-  sender.describe_request(request);
-  Grade grade = grade_cancel(seen);
-  grade.evidence["aborted_answer"] = answer;
-  return grade;
+  sender.remember(request, answer);
+  return grade_cancel(seen);
 }
 
 constexpr std::array<Check, 8> kChecks{{

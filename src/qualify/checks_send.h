@@ -41,8 +41,12 @@ class CheckSender {
   // Of the latest ask().
   const Json& request() const { return request_; }
   const Json& answer() const { return answer_; }
-  // Replaces the remembered request where the body itself is too large to keep.
-  void describe_request(Json request) { request_ = std::move(request); }
+  // Replaces what is remembered: where the body is too large to keep, or the verdict is about an
+  // earlier exchange.
+  void remember(Json request, Json answer) {
+    request_ = std::move(request);
+    answer_ = std::move(answer);
+  }
 
  private:
   const CheckContext& context_;

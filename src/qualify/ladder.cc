@@ -175,8 +175,7 @@ LadderPlan ladder_plan(const Json& suite) {
   plan.tolerance_tokens = ladder.value("tolerance_tokens", plan.tolerance_tokens);
   plan.tolerance_percent = ladder.value("tolerance_percent", plan.tolerance_percent);
   plan.cached = ladder.value("cached", plan.cached);
-  plan.plain = suite.value("prompt_style", "chat") == "plain" ||
-               ladder.value("api", "chat") == "completions";
+  plan.plain = suite.value("prompt_style", "chat") == "plain";
   return plan;
 }
 
