@@ -83,7 +83,6 @@ class PartWriter {
   PartWriter(const std::string& directory, const std::string& name)
       : directory_(directory), name_(name), context_(ZSTD_createCCtx()) {
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, kLevel);
-    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
   }
 
   Result<void> add(std::string_view block) {

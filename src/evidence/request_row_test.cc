@@ -112,27 +112,66 @@ std::string sealed(const std::string& body) {
   return body + ",\"row_sha\":\"" + base::sha256(body).substr(0, 16) + "\"}\n";
 }
 
+std::string chunks(const std::string& array) {
+  return R"({"seq":0,"purpose":"lane","stamps":{},"chunks":)" + array + R"(,"outcome":"ok")";
+}
+
+TEST(RequestRow, ChunksAsTheWriterSpellsThem) {
+  const auto row = parse_row(
+      sealed(chunks(R"([[-5,"m",0,null],[0,"r",4294967295,7],[123456789012345678,"t",1,-1]])")));
+  ASSERT_TRUE(row) << row.error().detail;
+  ASSERT_EQ(row->chunks.size(), 3u);
+  EXPECT_EQ(row->chunks[0].since_sent, -5);
+  EXPECT_FALSE(row->chunks[0].tokens);
+  EXPECT_EQ(row->chunks[1].bytes, 4294967295u);
+  EXPECT_EQ(row->chunks[1].tokens, 7);
+  EXPECT_EQ(row->chunks[2].since_sent, 123456789012345678);
+  for (const char* bad :
+       {"[[1,\"c\",2,null]", "[[1, \"c\",2,null]]", "[[01,\"c\",2,null]]", "[[-0,\"c\",2,null]]",
+        "[[,\"c\",2,null]]", "[[1,\"c\",2,nul]]", "[[1,\"c\",-2,null]]", "[[1,\"cc\",2,null]]",
+        "[[1,\"c\",2,null],]", "[1]", "{}", "null", "[[1234567890123456789,\"c\",2,null]]",
+        "[[1.5,\"c\",2,null]]", "[[1,\"c\",2,1e3]]", "[", "[["})
+    EXPECT_FALSE(parse_row(sealed(chunks(bad)))) << bad;
+}
+
+// Text that looks like the key of the chunks cannot be mistaken for it.
+TEST(RequestRow, TextThatLooksLikeChunks) {
+  RequestRow row = testing::synthetic_row({.chunks = 2});
+  row.lane = R"(a,"chunks":[[1]])";
+  row.request_body = R"({"b":1,"chunks":[]})";
+  row.answer.content = R"(,"chunks":[],"row_sha":"0000000000000000"})";
+  row.expect = Json{{"a", 1}, {"chunks", Json::array()}};
+  const auto back = parse_row(to_line(row));
+  ASSERT_TRUE(back) << back.error().detail;
+  EXPECT_EQ(back->lane, row.lane);
+  EXPECT_EQ(back->request_body, row.request_body);
+  EXPECT_EQ(back->answer.content, row.answer.content);
+  EXPECT_EQ(back->expect, row.expect);
+  EXPECT_EQ(back->chunks.size(), 2u);
+}
+
 TEST(RequestRow, ForgedLinesWithARightSealAreStillChecked) {
   const char* const base =
-      R"({"seq":0,"purpose":"lane","lane":"x","stamps":{"intended":0},"outcome":"ok")";
+      R"({"seq":0,"purpose":"lane","lane":"x","stamps":{"intended":0},"chunks":[],"outcome":"ok")";
   ASSERT_TRUE(parse_row(sealed(base)));
   const struct {
     const char* what;
     std::string body;
   } cases[] = {
       {"unknown member", std::string(base) + R"(,"extra":1)"},
-      {"unknown stamp", R"({"seq":0,"purpose":"lane","stamps":{"later":1},"outcome":"ok")"},
-      {"unknown outcome", R"({"seq":0,"purpose":"lane","stamps":{},"outcome":"fine")"},
-      {"unknown purpose", R"({"seq":0,"purpose":"?","stamps":{},"outcome":"ok")"},
+      {"unknown stamp",
+       R"({"seq":0,"purpose":"lane","stamps":{"later":1},"chunks":[],"outcome":"ok")"},
+      {"unknown outcome", R"({"seq":0,"purpose":"lane","stamps":{},"chunks":[],"outcome":"fine")"},
+      {"unknown purpose", R"({"seq":0,"purpose":"?","stamps":{},"chunks":[],"outcome":"ok")"},
       {"unknown api", std::string(base) + R"(,"api":"soap")"},
       {"text for a number", std::string(base) + R"(,"status":"200")"},
       {"number out of range", std::string(base) + R"(,"status":99999999999)"},
       {"stamp out of range",
-       R"({"seq":0,"purpose":"lane","stamps":{"sent":9223372036854775807},"outcome":"ok")"},
-      {"chunk with three parts", std::string(base) + R"(,"chunks":[[1,"c",2]])"},
-      {"chunk with five parts", std::string(base) + R"(,"chunks":[[1,"c",2,null,3]])"},
-      {"chunk of unknown kind", std::string(base) + R"(,"chunks":[[1,"x",2,null]])"},
-      {"chunk with too many bytes", std::string(base) + R"(,"chunks":[[1,"c",4294967296,null]])"},
+       R"({"seq":0,"purpose":"lane","stamps":{"sent":9223372036854775807},"chunks":[],"outcome":"ok")"},
+      {"chunk with three parts", chunks(R"([[1,"c",2]])")},
+      {"chunk with five parts", chunks(R"([[1,"c",2,null,3]])")},
+      {"chunk of unknown kind", chunks(R"([[1,"x",2,null]])")},
+      {"chunk with too many bytes", chunks(R"([[1,"c",4294967296,null]])")},
       {"expect that is no object", std::string(base) + R"(,"expect":3)"},
       {"expect with a key twice", std::string(base) + R"(,"expect":{"a":1,"a":2})"},
       {"unknown usage", std::string(base) + R"(,"answer":{"usage":{"sum":1}})"},
@@ -140,9 +179,12 @@ TEST(RequestRow, ForgedLinesWithARightSealAreStillChecked) {
       {"unknown tool member", std::string(base) + R"(,"answer":{"tool_calls":[{"x":""}]})"},
       {"unknown answer member", std::string(base) + R"(,"answer":{"x":""})"},
       {"unknown error member", std::string(base) + R"(,"answer":{"error":{"x":""}})"},
-      {"no stamps", R"({"seq":0,"purpose":"lane","outcome":"ok")"},
+      {"no chunks", R"({"seq":0,"purpose":"lane","stamps":{},"outcome":"ok")"},
+      {"chunks twice", std::string(base) + R"(,"chunks":[])"},
+      {"no stamps", R"({"seq":0,"purpose":"lane","chunks":[],"outcome":"ok")"},
       {"an array", R"([1)"},
-      {"bytes after the object", R"({"seq":0,"purpose":"lane","stamps":{},"outcome":"ok"} )"},
+      {"bytes after the object",
+       R"({"seq":0,"purpose":"lane","stamps":{},"chunks":[],"outcome":"ok"} )"},
       {"nothing", ""},
   };
   for (const auto& one : cases) EXPECT_FALSE(parse_row(sealed(one.body))) << one.what;
