@@ -108,10 +108,15 @@ int run_show(const std::string& file, bool json) {
   return print(text);
 }
 
+// One line of at most 44 columns.
 std::string shown(const Json& value) {
-  return value.is_null()     ? "(not set)"
-         : value.is_string() ? value.get<std::string>()
-                             : base::canonical(value);
+  std::string text = value.is_null()     ? "(not set)"
+                     : value.is_string() ? value.get<std::string>()
+                                         : base::canonical(value);
+  const bool more = text.find('\n') != std::string::npos;
+  text = text.substr(0, text.find('\n'));
+  if (text.size() > 44) return text.substr(0, 20) + "..." + text.substr(text.size() - 20);
+  return more ? text + " ..." : text;
 }
 
 int run_diff(const std::string& file_a, const std::string& file_b, bool json) {

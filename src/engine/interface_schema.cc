@@ -28,6 +28,13 @@ std::vector<recipe::Field> fields() {
        .type = kTextList,
        .doc = "Recipe fields that need no flag here; `*` is all of them."},
       {.path = "efforts", .type = kTextList, .doc = "Reasoning efforts that requests may carry."},
+      {.path = "measured_request.*",
+       .type = kAny,
+       .doc = "Merged into the body of every measured request, e.g. what makes the engine report "
+              "tokens with every chunk."},
+      {.path = "cold_request.*",
+       .type = kAny,
+       .doc = "Merged as well into requests whose prompt must not come from the prefix cache."},
       {.path = "mild",
        .type = kTextList,
        .doc = "Marks of log lines that report no error, looked for in the first 64 bytes; such a "

@@ -29,13 +29,14 @@ bool is_executable_file(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// The PATH that the program will see decides.
+// The PATH that the program will see, then the folder where set-up puts engines.
 std::string search_path(const SpawnRequest& request) {
   for (const auto& [name, value] : request.env) {
-    if (name == "PATH") return value;
+    if (name == "PATH") return value + ":" + base::tools_home();
   }
   const char* inherited = std::getenv("PATH");
-  return inherited == nullptr ? "/usr/local/bin:/usr/bin:/bin" : inherited;
+  return std::string(inherited == nullptr ? "/usr/local/bin:/usr/bin:/bin" : inherited) + ":" +
+         base::tools_home();
 }
 
 Result<std::string> locate(const SpawnRequest& request) {
@@ -46,7 +47,8 @@ Result<std::string> locate(const SpawnRequest& request) {
     const std::string candidate = base::join_path(folder.empty() ? "." : folder, program);
     if (is_executable_file(candidate)) return candidate;
   }
-  return fail(Kind::kNotFound, Side::kHost, "there is no program \"" + program + "\" on PATH");
+  return fail(Kind::kNotFound, Side::kHost,
+              "there is no program \"" + program + "\" on PATH or in " + base::tools_home());
 }
 
 std::vector<std::string> environment(const SpawnRequest& request) {

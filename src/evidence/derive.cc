@@ -97,7 +97,10 @@ Json Derivation::finish() {
               {"fingerprint", derive_fingerprint(inputs.checks)},
               {"lanes", state.lanes.finish()},
               {"ladder", state.ladder.finish()},
-              {"health", {{"probes", state.probes}, {"failed", state.probes_failed}}},
+              {"health",
+               {{"probes", state.probes},
+                // No probe is no proof of health.
+                {"failed", state.probes > 0 ? Json(state.probes_failed) : Json(nullptr)}}},
               {"hardware", state.hardware.finish()},
               {"stop", derive_stop(inputs.launch)},
               {"wall_clock", derive_wall_clock(inputs.journal)}};

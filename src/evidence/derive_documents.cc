@@ -121,7 +121,8 @@ Json derive_startup(const Json& launch, const std::vector<Json>& journal) {
 
 Json derive_stop(const Json& launch) {
   const Json& stop = member(launch, "stop");
-  if (!stop.is_object())
+  // An engine that never ran proves nothing by being gone.
+  if (!stop.is_object() || text(stop, "how") == "not running")
     return Json{
         {"clean", nullptr}, {"port_free", nullptr}, {"left", nullptr}, {"seconds", nullptr}};
   const Json& left = member(stop, "left");

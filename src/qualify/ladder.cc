@@ -87,7 +87,7 @@ class Climber {
     out.effort = context_.effort;
     out.temperature = 0;
     // What this engine needs so that not even the template's first tokens come from its cache.
-    if (state == "cold") out.extra = context_.table.document().value("cold_extra", Json(nullptr));
+    if (state == "cold") out.extra = context_.table.document().value("cold_request", Json(nullptr));
     return out;
   }
 

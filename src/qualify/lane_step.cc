@@ -47,8 +47,8 @@ Result<LaneReport> run_lanes(
     lane.seed = static_cast<uint64_t>(context.seed);
     lane.salt = context.salt;
     lane.effort = context.effort;
-    lane.extra = context.table.document().value("lane_extra", Json(nullptr));
-    lane.cold_extra = context.table.document().value("cold_extra", Json(nullptr));
+    lane.extra = context.table.document().value("measured_request", Json(nullptr));
+    lane.cold_extra = context.table.document().value("cold_request", Json(nullptr));
     measure::PromptBuilder prompts(token_counter(context, plan.api, [&](const std::string& text) {
       return measure::lane_body(plan, lane, text);
     }));

@@ -11,6 +11,7 @@
 #include "engine/artifacts.h"
 #include "engine/identity.h"
 #include "engine/orphans.h"
+#include "engine/phases.h"
 #include "engine/runner.h"
 #include "evidence/derive.h"
 #include "evidence/run_writer.h"
@@ -18,6 +19,7 @@
 #include "host/sampler.h"
 #include "host/snapshot.h"
 #include "measure/client.h"
+#include "net/http_call.h"
 #include "qualify/checks.h"
 #include "qualify/fingerprint.h"
 #include "qualify/ladder.h"
@@ -101,6 +103,7 @@ class Qualification {
   std::unique_ptr<host::GpuProbe> gpus_;
   std::map<std::string, std::string> roles_;  // GPU uuid -> role
   std::unique_ptr<engine::Runner> runner_;
+  Json artifacts_ = Json::array();  // what preflight proved
   Nanos launch_began_ = 0;
   Json stop_ = nullptr;
   std::unique_ptr<host::Sampler> sampler_;
@@ -215,8 +218,9 @@ Result<Json> Qualification::step_preflight() {
         return !cancel_.requested();
       },
       cancel_));
-  out["artifacts"] = engine::to_json(checks);
-  if (auto noted = writer_->note("artifacts", out["artifacts"]); !noted) return fail(noted.error());
+  artifacts_ = engine::to_json(checks);
+  out["artifacts"] = artifacts_;
+  if (auto noted = writer_->note("artifacts", artifacts_); !noted) return fail(noted.error());
   uint64_t weights = 0;
   for (const auto& check : checks) {
     if (check.error) return fail(*check.error);
@@ -278,8 +282,12 @@ Result<Json> Qualification::step_launch() {
   if (recipe.text("launch.runner") == "external") {
     runner_ = engine::make_external_runner(recipe.text("launch.url"), inputs_.table);
   } else {
-    auto spec = TRY(engine::build_launch(recipe, inputs_.table));
-    spec.log_path = writer_->engine_log_path();
+    engine::LaunchOptions options;
+    options.platform = host::platform();
+    options.log_path = writer_->engine_log_path();
+    if (recipe.integer("launch.port") == 0) options.port = TRY(net::pick_free_port());
+    options = TRY(engine::resolve_launch_files(recipe, inputs_.table, std::move(options)));
+    auto spec = TRY(engine::build_launch(recipe, inputs_.table, options));
     runner_ = engine::make_process_runner(std::move(spec), inputs_.table, writer_->run_id());
   }
   launch_began_ = mono_now();
@@ -308,11 +316,9 @@ Result<Json> Qualification::step_launch() {
 }
 
 Result<Json> Qualification::step_identity() {
-  Json phases = Json::array();
-  for (const auto& phase : runner_->phases())
-    phases.push_back({{"name", phase.name}, {"values", phase.values}});
-  const auto identity = TRY(engine::observe_identity(inputs_.recipe, inputs_.table,
-                                                     runner_->base_url(), phases, api_key_));
+  const Json phases = engine::to_json(runner_->phases());
+  const auto identity = TRY(engine::observe_identity(
+      inputs_.recipe, inputs_.table, runner_->base_url(), phases, api_key_, artifacts_));
   if (auto written = writer_->write_document("identity.json", engine::to_json(identity)); !written)
     return fail(written.error());
   served_model_ = identity.served_model;

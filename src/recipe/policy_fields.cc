@@ -15,6 +15,10 @@ const Schema& policy_schema() {
            .required = true,
            .doc = "What people call this policy."},
           {.path = "notes", .label = true, .doc = "Free text."},
+          {.path = "suite",
+           .form = FieldForm::kName,
+           .doc = "The shipped suite that measures what these gates ask for; used when none is "
+                  "named on the command line."},
           {.path = "requires_pinned",
            .type = kBool,
            .fallback = false,
