@@ -161,7 +161,7 @@ TEST_F(Artifacts, TheModelIsAFileOrAFolder) {
 }
 
 TEST_F(Artifacts, TheTemplateIsFoundBesideTheRecipe) {
-  const recipe::Recipe one = shipped_recipe("gemma-3-270m");
+  const recipe::Recipe one = shipped_recipe(ANVIL_SOURCE_DIR, "gemma-3-270m");
   ASSERT_TRUE(base::make_directories(home_.path() + "/models"));
   home_.write("models/gemma-3-270m-q4_k_m.gguf", "x");
   const auto options = resolve_launch_files(one, shipped_table("llama.cpp"));

@@ -21,8 +21,8 @@ using Verdict = IdentityField::Verdict;
 // Fields that say what is served, in contrast to how it is started and measured.
 constexpr std::string_view kIdentityTables[] = {"model.",    "engine.",      "serving.",
                                                 "sampling.", "speculation.", "loader."};
-// Only requests carry these.
-constexpr std::string_view kOurs[] = {"serving.efforts"};
+// What the engine cannot know: requests carry it, or it is a word of ours.
+constexpr std::string_view kOurs[] = {"serving.efforts", "engine.interface"};
 
 std::string_view word(Verdict verdict) {
   switch (verdict) {
@@ -253,13 +253,27 @@ class Observer {
       if (path.empty() || digest.empty() || (path != served && base::parent_path(path) != served)) {
         continue;
       }
-      const std::string field = "model.artifact[" + std::to_string(i) + "].sha256";
-      const Json& declared = recipe_.at(field);
-      if (declared.is_null() || already(identity, field)) continue;
-      identity.fields.push_back(
-          {field, declared, digest, declared == Json(digest) ? Verdict::kMatch : Verdict::kMismatch,
-           "file " + base::base_name(path) + " hashed before the launch; " + seen.source});
+      const std::string source =
+          "file " + base::base_name(path) + ", looked at before the launch; " + seen.source;
+      const auto add = [&](const std::string& field, const Json& observed) {
+        const Json& declared = recipe_.at(field);
+        if (declared.is_null() || observed.is_null() || already(identity, field)) return;
+        identity.fields.push_back({field, declared, observed,
+                                   declared == observed ? Verdict::kMatch : Verdict::kMismatch,
+                                   source});
+      };
+      const std::string artifact = "model.artifact[" + std::to_string(i) + "]";
+      add(artifact + ".sha256", digest);
+      add(artifact + ".bytes", proven.value("bytes", Json()));
     }
+  }
+
+  // A name of something whose content is declared too says nothing more.
+  bool is_named_by_digest(const std::string& path) const {
+    if (path == "model.chat_template") return recipe_.has("model.chat_template_sha256");
+    constexpr std::string_view kFile = "].file";
+    return path.starts_with("model.artifact[") && path.ends_with(kFile) &&
+           recipe_.has(path.substr(0, path.size() - kFile.size() + 1) + ".sha256");
   }
 
   // Everything else that the recipe declares and that nobody showed us.
@@ -274,7 +288,7 @@ class Observer {
         continue;
       }
       const recipe::Field* schema = recipe::recipe_schema().find(path);
-      if (schema != nullptr && schema->label) continue;
+      if ((schema != nullptr && schema->label) || is_named_by_digest(path)) continue;
       identity.fields.push_back({path, value, nullptr, Verdict::kNotObservable, ""});
     }
   }

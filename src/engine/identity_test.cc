@@ -16,9 +16,9 @@ constexpr const char* kProps =
     "top_k":40,"top_p":0.949999988079071},"n_ctx":4096},"total_slots":2,"model_alias":"gemma",
     "model_path":"/models/gemma.gguf","chat_template":"{{ x }}","build_info":"b11549-3f2a9c1"})";
 constexpr const char* kLlamaModels =
-    R"({"object":"list","data":[{"id":"gemma","aliases":["gemma","g"],"meta":{"n_ctx":4096}}]})";
+    R"({"object":"list","data":[{"id":"gemma","aliases":["gemma","g"],"owned_by":"llamacpp","meta":{"n_ctx":4096}}]})";
 constexpr const char* kVllmModels =
-    R"({"object":"list","data":[{"id":"gemma","root":"/m/gemma-hf","max_model_len":4096}]})";
+    R"({"object":"list","data":[{"id":"gemma","owned_by":"vllm","root":"/m/gemma-hf","max_model_len":4096}]})";
 
 const IdentityField* field(const Identity& identity, std::string_view name) {
   for (const IdentityField& one : identity.fields) {
@@ -64,6 +64,7 @@ TEST(Identity, LlamaMatches) {
   EXPECT_EQ(verdict(identity, "serving.kv_dtype"), "not observable");
   EXPECT_EQ(verdict(identity, "model.repo"), "not observable");
   EXPECT_EQ(verdict(identity, "serving.efforts"), "absent");
+  EXPECT_EQ(verdict(identity, "engine.kind"), "match");
   EXPECT_EQ(field(identity, "serving.context_tokens")->source,
             "GET /props /default_generation_settings/n_ctx");
   EXPECT_EQ(identity.raw["/props"]["total_slots"], 2);
@@ -125,6 +126,8 @@ TEST(Identity, DigestsHoldForTheFileThatIsServed) {
       observe(*loaded.value, server, Json::array(), artifacts("/elsewhere/gemma.gguf"));
   EXPECT_EQ(verdict(other, name), "not observable");
   EXPECT_EQ(verdict(other, "model.chat_template_sha256"), "match");
+  EXPECT_EQ(verdict(other, "model.chat_template"), "absent");
+  EXPECT_EQ(verdict(other, "model.artifact[0].file"), "absent");
 }
 
 TEST(Identity, VllmShowsItsArguments) {
@@ -147,6 +150,7 @@ TEST(Identity, VllmShowsItsArguments) {
            "'served_model_name': ['gemma']}"},
           {"effective_batched_tokens", 2048}}}}});
   const Identity identity = observe(recipe, server, phases);
+  EXPECT_EQ(verdict(identity, "engine.kind"), "match");
   EXPECT_EQ(verdict(identity, "engine.version"), "match");
   EXPECT_EQ(verdict(identity, "serving.context_tokens"), "match");
   EXPECT_EQ(verdict(identity, "serving.max_sequences"), "match");

@@ -38,7 +38,7 @@ TEST(Launch, TheQuickstartRecipe) {
   options.port = 18080;
   options.model_path = "/models/gemma.gguf";
   options.chat_template = "/recipes/plain.jinja";
-  const LaunchSpec spec = launch(shipped_recipe("gemma-3-270m"), options);
+  const LaunchSpec spec = launch(shipped_recipe(ANVIL_SOURCE_DIR, "gemma-3-270m"), options);
   EXPECT_EQ(command(spec),
             "llama-server --metrics --jinja --no-webui -m /models/gemma.gguf --host 127.0.0.1 "
             "--port 18080 --alias gemma-3-270m -c 16384 -np 2 -t 1 --chat-template-file "
@@ -79,7 +79,8 @@ const std::map<std::string, std::string> kCommonR16 = {
 TEST(Launch, TheSpeculatingImageLine) {
   LaunchOptions options;
   options.platform = "wsl2";
-  const LaunchSpec spec = launch(shipped_recipe("deepseek-v4-flash-r16-dspark5-128k"), options);
+  const LaunchSpec spec =
+      launch(shipped_recipe(ANVIL_SOURCE_DIR, "deepseek-v4-flash-r16-dspark5-128k"), options);
   std::map<std::string, std::string> expected = kCommonR16;
   expected["PORT"] = "39062";
   expected["MODE"] = "dspark";
@@ -96,7 +97,8 @@ TEST(Launch, TheSpeculatingImageLine) {
 TEST(Launch, TheControlOfTheImageLine) {
   LaunchOptions options;
   options.platform = "wsl2";
-  const LaunchSpec spec = launch(shipped_recipe("deepseek-v4-flash-r16-nospec-128k"), options);
+  const LaunchSpec spec =
+      launch(shipped_recipe(ANVIL_SOURCE_DIR, "deepseek-v4-flash-r16-nospec-128k"), options);
   std::map<std::string, std::string> expected = kCommonR16;
   expected["PORT"] = "39063";
   expected["MODE"] = "dspark-mtp0";
@@ -105,7 +107,8 @@ TEST(Launch, TheControlOfTheImageLine) {
 }
 
 TEST(Launch, ThePlatformOverlayIsAppliedOnlyThere) {
-  const LaunchSpec bare = launch(shipped_recipe("deepseek-v4-flash-r16-dspark5-128k"));
+  const LaunchSpec bare =
+      launch(shipped_recipe(ANVIL_SOURCE_DIR, "deepseek-v4-flash-r16-dspark5-128k"));
   EXPECT_FALSE(environment(bare).contains("NCCL_P2P_DISABLE"));
   EXPECT_TRUE(environment(bare).contains("CUDA_DEVICE_ORDER"));
 }
@@ -175,7 +178,7 @@ TEST(Launch, SecretsStayReferences) {
 }
 
 TEST(Launch, AnExternalServerIsOnlyAnAddress) {
-  const LaunchSpec spec = launch(shipped_recipe("gemma-3-270m-vllm-cpu"));
+  const LaunchSpec spec = launch(shipped_recipe(ANVIL_SOURCE_DIR, "gemma-3-270m-vllm-cpu"));
   EXPECT_EQ(spec.base_url, "http://127.0.0.1:18081");
   EXPECT_TRUE(spec.argv.empty());
 }
@@ -292,7 +295,7 @@ TEST(TableCheckShipped, ShippedRecipesHaveNothingToSay) {
   for (const char* name :
        {"gemma-3-270m", "gemma-3-270m-vllm-cpu", "deepseek-v4-flash-r16-dspark5-128k",
         "deepseek-v4-flash-r16-nospec-128k"}) {
-    const recipe::Recipe recipe = shipped_recipe(name);
+    const recipe::Recipe recipe = shipped_recipe(ANVIL_SOURCE_DIR, name);
     for (const auto& diagnostic : InterfaceTable::for_recipe(recipe)->check(recipe)) {
       ADD_FAILURE() << to_string(diagnostic);
     }

@@ -33,8 +33,9 @@ inline recipe::Recipe test_recipe(const std::string& kind, const std::string& se
   return *loaded.value;
 }
 
-inline recipe::Recipe shipped_recipe(const std::string& name) {
-  auto loaded = recipe::load_recipe(std::string(ANVIL_SOURCE_DIR) + "/recipes/" + name + ".toml");
+// `source` is the root of the source tree (ANVIL_SOURCE_DIR).
+inline recipe::Recipe shipped_recipe(const std::string& source, const std::string& name) {
+  auto loaded = recipe::load_recipe(source + "/recipes/" + name + ".toml");
   if (!loaded.ok()) {
     throw std::runtime_error(to_error(loaded.diagnostics).detail);
   }
