@@ -229,13 +229,14 @@ class Case:
     def begin(self, fault="", env=None, **documents):
         """Starts a qualification and returns at once."""
         self.write(fault, **documents)
+        self.earlier = set(self.anvil.run_dirs())
         return self.anvil.start(*self.command(), env=env)
 
     def wait_for_step(self, process, step, timeout=60):
-        """Returns the run directory as soon as the journal says that the step began (or a later one did)."""
+        """Returns the directory of the run that begin() started, once its journal says that the step, or a later one, began."""
 
         def began():
-            for directory in self.anvil.run_dirs():
+            for directory in set(self.anvil.run_dirs()) - self.earlier:
                 for entry in read_jsonl(directory / "journal.jsonl"):
                     if entry.get("event") == "begin" and STEPS.index(entry["step"]) >= STEPS.index(step):
                         return directory
@@ -292,15 +293,23 @@ def read_jsonl(path):
     return [json.loads(line) for line in data[:data.rfind(b"\n") + 1].splitlines() if line]
 
 
-def rows(run):
-    """Rows of requests.jsonl, wherever the writer put them."""
-    run = pathlib.Path(run)
-    files = sorted(p for p in run.iterdir() if p.name.startswith("requests.jsonl") or p.name.startswith("requests-"))
+def bytes_of(run, name):
+    """An artifact's content, also where the writer compressed or split it ("engine.log.zst", "requests.jsonl.000.zst")."""
     data = b""
-    for path in files:
+    for path in sorted(p for p in pathlib.Path(run).iterdir() if p.name == name or p.name.startswith(name + ".")):
         raw = path.read_bytes()
         data += subprocess.run(["zstd", "-dcq"], input=raw, stdout=subprocess.PIPE, check=True).stdout if path.suffix == ".zst" else raw
-    return [json.loads(line) for line in data.splitlines() if line]
+    return data
+
+
+def text_of(run, name):
+    return bytes_of(run, name).decode(errors="replace")
+
+
+def rows(run):
+    """Whole rows of requests.jsonl."""
+    data = bytes_of(run, "requests.jsonl")
+    return [json.loads(line) for line in data[:data.rfind(b"\n") + 1].splitlines() if line]
 
 
 def has_command(name):

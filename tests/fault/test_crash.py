@@ -25,7 +25,7 @@ def test_once_is_an_orderly_stop(case, step, number):
     steps = [(e["event"], e["step"]) for e in read_jsonl(run / "journal.jsonl") if "step" in e]
     if step != "launch":
         assert ("end", "stop") in steps, steps  # the engine was stopped as a step of its own
-    assert "cancel" in "\n".join(done.json["reasons"]).lower(), done
+    assert done.json["error"]["kind"] == "cancelled" and "stopped by request" in "\n".join(done.json["reasons"]), done
 
 
 def test_twice_gives_up_the_grace_but_not_the_evidence(case):
