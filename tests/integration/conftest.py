@@ -45,4 +45,6 @@ def qualified(engine_home, tmp_path_factory):
 @pytest.fixture(scope="session")
 def run(qualified):
     _, done = qualified
-    return pathlib.Path(json.loads(done.out)["run_dir"])
+    directory = json.loads(done.out)["run_dir"]
+    assert directory, done
+    return pathlib.Path(directory)

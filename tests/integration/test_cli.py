@@ -31,7 +31,7 @@ def r16():
 def test_help_has_an_example(anvil, command):
     done = anvil.run(*command, "--help")
     assert done.code == 0 and done.err == "", done
-    assert re.search(r"(?i)examples?:\s+anvil " + " ".join(command), done.out), done
+    assert re.search(r"(?i)examples?:[\s\S]*\banvil " + " ".join(command), done.out), done
 
 
 @pytest.mark.parametrize("command", WITH_JSON, ids=" ".join)
