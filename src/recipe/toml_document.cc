@@ -37,11 +37,18 @@ Position place(std::string_view text, size_t offset, const std::string& file) {
   return at;
 }
 
-// Offset of a key with too many dotted parts, if there is one. Follows TOML's four kinds of strings
-// and its comments, so that dots inside them do not count.
-std::optional<size_t> overlong_key(std::string_view text) {
+struct Flaw {
+  size_t offset = 0;
+  const char* problem = "";
+  const char* remedy = "";
+};
+
+// Looks for what toml++ must not see outside of strings and comments: keys with too many dotted
+// parts, and characters outside ASCII, which are never right there and which version 3.3 answers
+// with undefined behaviour. Follows TOML's four kinds of strings and its comments.
+std::optional<Flaw> find_flaw(std::string_view text) {
   size_t dots = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = text.starts_with("\xef\xbb\xbf") ? 3 : 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '#') {
       while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
@@ -52,15 +59,23 @@ std::optional<size_t> overlong_key(std::string_view text) {
       for (; i < text.size(); ++i) {
         if (c == '"' && text[i] == '\\') {
           ++i;
-        } else if (multi ? text.substr(i, 3) == triple : text[i] == c || text[i] == '\n') {
-          i += multi ? 2 : 0;
+        } else if (multi && text.substr(i, 3) == triple) {
+          i += 2;
+          // Up to two quotes more belong to the text.
+          for (int more = 0; more < 2 && i + 1 < text.size() && text[i + 1] == c; ++more) ++i;
+          break;
+        } else if (!multi && (text[i] == c || text[i] == '\n')) {
           break;
         }
       }
     } else if (c == '\n' || c == '=' || c == ',' || c == '[' || c == '{') {
       dots = 0;
     } else if (c == '.') {
-      if (++dots >= kMaxKeyParts) return i;
+      if (++dots >= kMaxKeyParts)
+        return Flaw{i, "a key of more than 16 dotted parts", "no file of ours nests that deep"};
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return Flaw{i, "a character outside ASCII where no text is",
+                  "texts and keys with such characters stand in quotes"};
     }
   }
   return std::nullopt;
@@ -193,9 +208,8 @@ Loaded<TomlDocument> parse_toml(std::string_view text, const std::string& path, 
   if (const auto offset = text.find('\0'); offset != std::string_view::npos)
     return reject(place(text, offset, path), "a NUL byte at offset " + std::to_string(offset),
                   "this is not a text file, or it was damaged");
-  if (const auto offset = overlong_key(text))
-    return reject(place(text, *offset, path), "a key of more than 16 dotted parts",
-                  "no file of ours nests that deep");
+  if (const auto flaw = find_flaw(text))
+    return reject(place(text, flaw->offset, path), flaw->problem, flaw->remedy);
   const toml::parse_result parsed = toml::parse(text, std::string_view(path));
   if (!parsed) {
     Position at = whole(path);

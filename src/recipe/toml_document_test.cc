@@ -116,6 +116,9 @@ TEST(TomlDocument, RefusalsSayWhere) {
       {"a = [1, 2\nb = 3\n", "f:2:", "not valid TOML"},
       {"a = 99999999999999999999\n", "f:1:", "not valid TOML"},
       {"ok = 1\na.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a = 1\n", "f:2:", "16 dotted parts"},
+      {"ok = 1\n\u0435 = 2\n", "f:2:1", "outside ASCII"},
+      {"ok = 1 \u0319\n", "f:1:8", "outside ASCII"},
+      {"ok = \"\"\"x\"\"\"\"\" \u0435\n", "f:1:", "outside ASCII"},
       {"[a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a]\n", "f:1:", "16 dotted parts"},
   };
   for (const auto& c : cases) {
@@ -136,6 +139,16 @@ TEST(TomlDocument, DotsInTextsAndCommentsAreNotKeys) {
       "a = [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]\n",
   };
   for (const auto& text : texts) EXPECT_TRUE(parse_toml(text, "f").ok()) << text;
+}
+
+TEST(TomlDocument, TextsMayHoldAnyCharacter) {
+  const auto loaded = parse_toml(
+      "\xef\xbb\xbf# \u0435\n\"k\u0435y\" = 'gr\u00f6\u00dfe'\nb = \"\"\"\u0319\"\"\"\"\"\nc = "
+      "'''\u4e2d'''\n",
+      "f");
+  ASSERT_TRUE(loaded.ok()) << to_string(loaded.diagnostics[0]);
+  EXPECT_EQ(loaded.value->value["k\u0435y"], "gr\u00f6\u00dfe");
+  EXPECT_EQ(loaded.value->value["b"], "\u0319\"\"");
 }
 
 TEST(TomlDocument, DeepNestingIsAnErrorNotACrash) {
