@@ -8,9 +8,14 @@
 namespace anvil::report {
 
 // Markup that stands in this program's source. Only a literal converts to it, so nothing that came
-// from an engine, a model or a file can enter a page as markup.
+// from an engine, a model or a file can enter a page as markup. (A consteval constructor would say
+// it more strictly; clang 16 then loses the end of the full expression and destroys temporaries on
+// paths that never made them.)
 struct Markup {
-  consteval Markup(const char* literal) : text(literal) {}
+  template <size_t N>
+  constexpr Markup(const char (&literal)[N]) : text(literal, N - 1) {}
+  template <size_t N>
+  Markup(char (&buffer)[N]) = delete;
   std::string_view text;
 };
 
