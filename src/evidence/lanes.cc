@@ -8,6 +8,8 @@
 namespace anvil::evidence {
 
 namespace {
+constexpr int64_t kMostRequests = 1'000'000, kMostOutputs = 1'000'000, kMostGaps = 4'000'000;
+
 // Sum of the counts that were reported; nothing if none was.
 struct Sum {
   std::optional<int64_t> value;
@@ -188,6 +190,11 @@ Lanes::Lanes(const Json& plan, const Json& suite) : default_proof_(member(suite,
     lane.spec = spec;
     const std::string proof = text(spec, "cache_proof");
     if (!proof.empty()) lane.proof_demanded = proof != "none";
+    // Most of what is kept; a plan that asks for more than a run can hold is not believed.
+    const int64_t requests = integer(spec, "requests").value_or(0);
+    const int64_t outputs = integer(spec, "output_tokens").value_or(0);
+    if (requests > 0 && requests <= kMostRequests && outputs > 0 && outputs <= kMostOutputs)
+      lane.gaps.reserve(static_cast<size_t>(std::min(requests * outputs, kMostGaps)));
   }
 }
 

@@ -18,228 +18,247 @@ constexpr size_t kSealDigits = 16;
 constexpr size_t kSealSize =
     kSealBegin.size() + kSealDigits + 2;  // with the closing quote and brace
 
-// What simdjson reports, carried out of nested visitors as its own error code; members that may not
-// stand there are reported as INCORRECT_TYPE.
+// What simdjson reports. Members and names that may not stand there are INCORRECT_TYPE.
 using Code = error_code;
+using ondemand::value;
 
-Code read(ondemand::value value, std::string& out) {
+Code read(value from, std::string& out) {
   std::string_view text;
-  if (const Code code = value.get_string().get(text)) return code;
+  if (const Code code = from.get_string().get(text)) return code;
   out.assign(text);
   return SUCCESS;
 }
-Code read(ondemand::value value, bool& out) {
-  return value.get_bool().get(out);
+Code read(value from, bool& out) {
+  return from.get_bool().get(out);
 }
 // Bounded so that the difference of any two stamps or counts can be represented.
-Code read(ondemand::value value, int64_t& out) {
+Code read(value from, int64_t& out) {
   constexpr int64_t kBound = int64_t{1} << 62;
-  if (const Code code = value.get_int64().get(out)) return code;
+  if (const Code code = from.get_int64().get(out)) return code;
   return out >= -kBound && out <= kBound ? SUCCESS : simdjson::NUMBER_OUT_OF_RANGE;
 }
-Code read(ondemand::value value, uint64_t& out) {
-  return value.get_uint64().get(out);
+Code read(value from, uint64_t& out) {
+  return from.get_uint64().get(out);
 }
-Code read(ondemand::value value, int& out) {
+Code read(value from, int& out) {
   int64_t wide = 0;
-  if (const Code code = value.get_int64().get(wide)) return code;
+  if (const Code code = from.get_int64().get(wide)) return code;
   if (wide < INT32_MIN || wide > INT32_MAX) return simdjson::NUMBER_OUT_OF_RANGE;
   out = static_cast<int>(wide);
   return SUCCESS;
 }
-Code read(ondemand::value value, std::optional<int64_t>& out) {
-  return read(value, out.emplace());
+Code read(value from, double& out) {
+  return from.get_double().get(out);
 }
-Code read(ondemand::value value, std::optional<double>& out) {
-  return value.get_double().get(out.emplace());
-}
-
-// Calls visit(key, value) for each member. Keys are compared as written: the writer never escapes
-// one.
-template <class Visit>
-Code members(ondemand::object object, Visit visit) {
-  for (auto field : object) {
-    ondemand::raw_json_string raw;
-    if (const Code code = field.key().get(raw)) return code;
-    ondemand::value value;
-    if (const Code code = field.value().get(value)) return code;
-    if (const Code code = visit(raw, value)) return code;
-  }
-  return SUCCESS;
-}
-
-template <class Visit>
-Code members(ondemand::value value, Visit visit) {
-  ondemand::object object;
-  if (const Code code = value.get_object().get(object)) return code;
-  return members(object, visit);
-}
-
-Code read_stamps(ondemand::value value, Stamps& stamps) {
-  return members(value, [&](ondemand::raw_json_string key, ondemand::value stamp) -> Code {
-    if (key == "intended") return read(stamp, stamps.intended);
-    if (key == "connect_begin") return read(stamp, stamps.connect_begin);
-    if (key == "connected") return read(stamp, stamps.connected);
-    if (key == "sent") return read(stamp, stamps.sent);
-    if (key == "first_byte") return read(stamp, stamps.first_byte);
-    if (key == "first_event") return read(stamp, stamps.first_event);
-    if (key == "first_output") return read(stamp, stamps.first_output);
-    if (key == "first_visible") return read(stamp, stamps.first_visible);
-    if (key == "last_output") return read(stamp, stamps.last_output);
-    if (key == "usage") return read(stamp, stamps.usage);
-    if (key == "done") return read(stamp, stamps.done);
-    if (key == "eof") return read(stamp, stamps.eof);
-    return simdjson::INCORRECT_TYPE;
-  });
-}
-
-Code read_tool_calls(ondemand::value value, std::vector<wire::ToolCall>& calls) {
-  ondemand::array array;
-  if (const Code code = value.get_array().get(array)) return code;
-  for (auto element : array) {
-    ondemand::value item;
-    if (const Code code = element.get(item)) return code;
-    wire::ToolCall& call = calls.emplace_back();
-    const Code code =
-        members(item, [&](ondemand::raw_json_string key, ondemand::value part) -> Code {
-          if (key == "id") return read(part, call.id);
-          if (key == "name") return read(part, call.name);
-          if (key == "arguments") return read(part, call.arguments);
-          return simdjson::INCORRECT_TYPE;
-        });
-    if (code) return code;
-  }
-  return SUCCESS;
-}
-
-Code read_usage(ondemand::value value, wire::Usage& usage) {
-  return members(value, [&](ondemand::raw_json_string key, ondemand::value part) -> Code {
-    if (key == "prompt") return read(part, usage.prompt);
-    if (key == "completion") return read(part, usage.completion);
-    if (key == "cached") return read(part, usage.cached);
-    if (key == "reasoning") return read(part, usage.reasoning);
-    if (key == "total") return read(part, usage.total);
-    return simdjson::INCORRECT_TYPE;
-  });
-}
-
-Code read_timings(ondemand::value value, wire::EngineTimings& timings) {
-  return members(value, [&](ondemand::raw_json_string key, ondemand::value part) -> Code {
-    if (key == "cache_n") return read(part, timings.cache_n);
-    if (key == "prompt_n") return read(part, timings.prompt_n);
-    if (key == "predicted_n") return read(part, timings.predicted_n);
-    if (key == "draft_n") return read(part, timings.draft_n);
-    if (key == "draft_n_accepted") return read(part, timings.draft_n_accepted);
-    if (key == "prompt_ms") return read(part, timings.prompt_ms);
-    if (key == "predicted_ms") return read(part, timings.predicted_ms);
-    return simdjson::INCORRECT_TYPE;
-  });
-}
-
-Code read_answer(ondemand::value value, wire::Answer& answer) {
-  return members(value, [&](ondemand::raw_json_string key, ondemand::value part) -> Code {
-    if (key == "id") return read(part, answer.id);
-    if (key == "model") return read(part, answer.model);
-    if (key == "content") return read(part, answer.content);
-    if (key == "reasoning") return read(part, answer.reasoning);
-    if (key == "finish") return read(part, answer.finish);
-    if (key == "usage") return read_usage(part, answer.usage);
-    if (key == "timings") return read_timings(part, answer.timings.emplace());
-    if (key == "system_fingerprint") return read(part, answer.system_fingerprint);
-    if (key == "refusal") return read(part, answer.refusal);
-    if (key == "tool_calls") return read_tool_calls(part, answer.tool_calls);
-    if (key == "error") {
-      wire::ReportedError& error = answer.error.emplace();
-      return members(part, [&](ondemand::raw_json_string name, ondemand::value text) -> Code {
-        if (name == "message") return read(text, error.message);
-        if (name == "type") return read(text, error.type);
-        if (name == "code") return read(text, error.code);
-        return simdjson::INCORRECT_TYPE;
-      });
-    }
-    return simdjson::INCORRECT_TYPE;
-  });
-}
-
 template <class Enum>
-Code read_name(ondemand::value value, Enum& out,
-               std::optional<Enum> (*from_name)(std::string_view)) {
+Code read_name(value from, Enum& out, std::optional<Enum> (*from_name)(std::string_view)) {
   std::string_view text;
-  if (const Code code = value.get_string().get(text)) return code;
+  if (const Code code = from.get_string().get(text)) return code;
   const std::optional<Enum> found = from_name(text);
   if (!found) return simdjson::INCORRECT_TYPE;
   out = *found;
   return SUCCESS;
 }
-
-// Reads one row; remembers the member that it is at, for the error.
-class RowParser {
- public:
-  Code parse(ondemand::document& document, RequestRow& row) {
-    ondemand::object object;
-    if (const Code code = document.get_object().get(object)) return code;
-    return members(object, [&](ondemand::raw_json_string key, ondemand::value value) -> Code {
-      at_ = key;
-      if (key == "seq" || key == "purpose" || key == "stamps" || key == "outcome") ++mandatory_;
-      return one(key, value, row);
-    });
+Code read(value from, Purpose& out) {
+  return read_name(from, out, purpose_from_name);
+}
+Code read(value from, Outcome& out) {
+  return read_name(from, out, outcome_from_name);
+}
+Code read(value from, wire::Api& out) {
+  return read_name(from, out, wire::api_from_name);
+}
+Code read(value from, Json& out) {
+  ondemand::object object;
+  std::string_view text;
+  if (const Code code = from.get_object().get(object)) return code;
+  if (const Code code = object.raw_json().get(text)) return code;
+  auto parsed = base::parse_json(text, "expect");
+  if (!parsed) return simdjson::TAPE_ERROR;
+  out = std::move(*parsed);
+  return SUCCESS;
+}
+Code read(value from, Stamps& out);
+Code read(value from, wire::Usage& out);
+Code read(value from, wire::EngineTimings& out);
+Code read(value from, wire::ReportedError& out);
+Code read(value from, wire::ToolCall& out);
+Code read(value from, wire::Answer& out);
+template <class T>
+Code read(value from, std::optional<T>& out) {
+  return read(from, out.emplace());
+}
+template <class T>
+Code read(value from, std::vector<T>& out) {
+  ondemand::array array;
+  if (const Code code = from.get_array().get(array)) return code;
+  for (auto element : array) {
+    value item;
+    if (const Code code = element.get(item)) return code;
+    if (const Code code = read(item, out.emplace_back())) return code;
   }
-  bool complete() const { return mandatory_ == 4; }
-  std::string at() const {
-    if (!at_.raw()) return {};
-    std::string name;
-    for (const char* c = at_.raw(); *c != '"' && *c != '\0' && name.size() < 40; ++c) name += *c;
-    return name;
-  }
+  return SUCCESS;
+}
 
- private:
-  static Code one(ondemand::raw_json_string key, ondemand::value value, RequestRow& row) {
-    if (key == "seq") return read(value, row.seq);
-    if (key == "purpose") return read_name(value, row.purpose, purpose_from_name);
-    if (key == "lane") return read(value, row.lane);
-    if (key == "item") return read(value, row.item);
-    if (key == "attempt") return read(value, row.attempt);
-    if (key == "effort") return read(value, row.effort);
-    if (key == "api") return read_name(value, row.api, wire::api_from_name);
-    if (key == "stream") return read(value, row.stream);
-    if (key == "concurrency") return read(value, row.concurrency);
-    if (key == "cache_state") return read(value, row.cache_state);
-    if (key == "stamps") return read_stamps(value, row.stamps);
-    if (key == "connection_reused") return read(value, row.connection_reused);
-    if (key == "status") return read(value, row.status);
-    if (key == "request_bytes") return read(value, row.request_bytes);
-    if (key == "request_sha256") return read(value, row.request_sha256);
-    if (key == "request_body") return read(value, row.request_body);
-    if (key == "answer") return read_answer(value, row.answer);
-    if (key == "token_source") return read(value, row.token_source);
-    if (key == "outcome") return read_name(value, row.outcome, outcome_from_name);
-    if (key == "error_kind") return read(value, row.error_kind);
-    if (key == "error_detail") return read(value, row.error_detail);
-    if (key == "expect") return read_expect(value, row.expect);
-    if (key == "row_sha") {
-      std::string_view ignored;
-      return value.get_string().get(ignored);
-    }
-    return simdjson::INCORRECT_TYPE;
-  }
+// One member of an object and how to read it.
+template <class T>
+struct Field {
+  std::string_view name;
+  Code (*read)(value, T&);
+};
+template <auto Member, class T>
+Code into(value from, T& object) {
+  return read(from, object.*Member);
+}
 
-  static Code read_expect(ondemand::value value, Json& expect) {
-    std::string_view raw;
-    if (value.type() == ondemand::json_type::object) {
-      ondemand::object object;
-      if (const Code code = value.get_object().get(object)) return code;
-      if (const Code code = object.raw_json().get(raw)) return code;
-    } else {
-      return simdjson::INCORRECT_TYPE;
-    }
-    auto parsed = base::parse_json(raw, "expect");
-    if (!parsed) return simdjson::TAPE_ERROR;
-    expect = std::move(*parsed);
-    return SUCCESS;
+// Reads the members of `from` into `out`; `at` becomes the position in the table of the last one.
+// The table stands in the writer's order, so the search goes on where the last one ended. Keys are
+// compared as written: the writer never escapes one.
+template <class T, size_t N>
+Code read_members(ondemand::object from, const Field<T> (&table)[N], T& out, size_t& at) {
+  size_t next = 0;
+  for (auto member : from) {
+    ondemand::raw_json_string key;
+    if (const Code code = member.key().get(key)) return code;
+    value content;
+    if (const Code code = member.value().get(content)) return code;
+    size_t tried = 0;
+    while (tried < N && !(key == table[(next + tried) % N].name)) ++tried;
+    if (tried == N) return simdjson::INCORRECT_TYPE;
+    at = (next + tried) % N;
+    next = at + 1;
+    if (const Code code = table[at].read(content, out)) return code;
   }
+  return SUCCESS;
+}
+template <class T, size_t N>
+Code read_members(value from, const Field<T> (&table)[N], T& out) {
+  ondemand::object object;
+  size_t at = 0;
+  if (const Code code = from.get_object().get(object)) return code;
+  return read_members(object, table, out, at);
+}
 
-  ondemand::raw_json_string at_;
-  int mandatory_ = 0;
+constexpr Field<Stamps> kStamps[] = {
+    {"intended", into<&Stamps::intended>},
+    {"connect_begin", into<&Stamps::connect_begin>},
+    {"connected", into<&Stamps::connected>},
+    {"sent", into<&Stamps::sent>},
+    {"first_byte", into<&Stamps::first_byte>},
+    {"first_event", into<&Stamps::first_event>},
+    {"first_output", into<&Stamps::first_output>},
+    {"first_visible", into<&Stamps::first_visible>},
+    {"last_output", into<&Stamps::last_output>},
+    {"usage", into<&Stamps::usage>},
+    {"done", into<&Stamps::done>},
+    {"eof", into<&Stamps::eof>},
+};
+Code read(value from, Stamps& out) {
+  return read_members(from, kStamps, out);
+}
+
+constexpr Field<wire::Usage> kUsage[] = {
+    {"prompt", into<&wire::Usage::prompt>}, {"completion", into<&wire::Usage::completion>},
+    {"cached", into<&wire::Usage::cached>}, {"reasoning", into<&wire::Usage::reasoning>},
+    {"total", into<&wire::Usage::total>},
+};
+Code read(value from, wire::Usage& out) {
+  return read_members(from, kUsage, out);
+}
+
+constexpr Field<wire::EngineTimings> kTimings[] = {
+    {"cache_n", into<&wire::EngineTimings::cache_n>},
+    {"prompt_n", into<&wire::EngineTimings::prompt_n>},
+    {"predicted_n", into<&wire::EngineTimings::predicted_n>},
+    {"draft_n", into<&wire::EngineTimings::draft_n>},
+    {"draft_n_accepted", into<&wire::EngineTimings::draft_n_accepted>},
+    {"prompt_ms", into<&wire::EngineTimings::prompt_ms>},
+    {"predicted_ms", into<&wire::EngineTimings::predicted_ms>},
+};
+Code read(value from, wire::EngineTimings& out) {
+  return read_members(from, kTimings, out);
+}
+
+constexpr Field<wire::ReportedError> kError[] = {
+    {"message", into<&wire::ReportedError::message>},
+    {"type", into<&wire::ReportedError::type>},
+    {"code", into<&wire::ReportedError::code>},
+};
+Code read(value from, wire::ReportedError& out) {
+  return read_members(from, kError, out);
+}
+
+constexpr Field<wire::ToolCall> kToolCall[] = {
+    {"id", into<&wire::ToolCall::id>},
+    {"name", into<&wire::ToolCall::name>},
+    {"arguments", into<&wire::ToolCall::arguments>},
+};
+Code read(value from, wire::ToolCall& out) {
+  return read_members(from, kToolCall, out);
+}
+
+constexpr Field<wire::Answer> kAnswer[] = {
+    {"id", into<&wire::Answer::id>},
+    {"model", into<&wire::Answer::model>},
+    {"system_fingerprint", into<&wire::Answer::system_fingerprint>},
+    {"reasoning", into<&wire::Answer::reasoning>},
+    {"content", into<&wire::Answer::content>},
+    {"refusal", into<&wire::Answer::refusal>},
+    {"tool_calls", into<&wire::Answer::tool_calls>},
+    {"finish", into<&wire::Answer::finish>},
+    {"usage", into<&wire::Answer::usage>},
+    {"timings", into<&wire::Answer::timings>},
+    {"error", into<&wire::Answer::error>},
+};
+Code read(value from, wire::Answer& out) {
+  return read_members(from, kAnswer, out);
+}
+
+// A row, and which of the members without which it is none have been met.
+struct Reading {
+  RequestRow& row;
+  bool seq = false, purpose = false, stamps = false, outcome = false;
+
+  bool complete() const { return seq && purpose && stamps && outcome; }
+};
+template <auto Member>
+Code into_row(value from, Reading& reading) {
+  return read(from, reading.row.*Member);
+}
+template <auto Member, auto Met>
+Code into_row(value from, Reading& reading) {
+  reading.*Met = true;
+  return read(from, reading.row.*Member);
+}
+Code skip_seal(value from, Reading&) {
+  std::string_view checked_before;
+  return from.get_string().get(checked_before);
+}
+
+constexpr Field<Reading> kRow[] = {
+    {"seq", into_row<&RequestRow::seq, &Reading::seq>},
+    {"purpose", into_row<&RequestRow::purpose, &Reading::purpose>},
+    {"lane", into_row<&RequestRow::lane>},
+    {"item", into_row<&RequestRow::item>},
+    {"attempt", into_row<&RequestRow::attempt>},
+    {"effort", into_row<&RequestRow::effort>},
+    {"api", into_row<&RequestRow::api>},
+    {"stream", into_row<&RequestRow::stream>},
+    {"concurrency", into_row<&RequestRow::concurrency>},
+    {"cache_state", into_row<&RequestRow::cache_state>},
+    {"stamps", into_row<&RequestRow::stamps, &Reading::stamps>},
+    {"connection_reused", into_row<&RequestRow::connection_reused>},
+    {"status", into_row<&RequestRow::status>},
+    {"request_bytes", into_row<&RequestRow::request_bytes>},
+    {"request_sha256", into_row<&RequestRow::request_sha256>},
+    {"request_body", into_row<&RequestRow::request_body>},
+    {"answer", into_row<&RequestRow::answer>},
+    {"token_source", into_row<&RequestRow::token_source>},
+    {"outcome", into_row<&RequestRow::outcome, &Reading::outcome>},
+    {"error_kind", into_row<&RequestRow::error_kind>},
+    {"error_detail", into_row<&RequestRow::error_detail>},
+    {"expect", into_row<&RequestRow::expect>},
+    {"row_sha", skip_seal},
 };
 
 // Reads `[[since_sent,"k",bytes,tokens],...]` as the writer spells it: no white space, tokens a
@@ -344,17 +363,21 @@ Result<RequestRow> parse_row(std::string_view line) {
   std::memcpy(padded.data() + before.size(), after.data(), after.size());
   std::memset(padded.data() + size, 0, simdjson::SIMDJSON_PADDING);
 
-  RowParser reader;
+  Reading reading{row};
+  size_t at = 0;
   ondemand::document document;
+  ondemand::object object;
   Code code = parser.iterate(padded.data(), size, padded.size()).get(document);
-  if (!code) code = reader.parse(document, row);
+  if (!code) code = document.get_object().get(object);
+  if (!code) code = read_members(object, kRow, reading, at);
   const char* rest = nullptr;
   if (!code && document.current_location().get(rest) != simdjson::OUT_OF_BOUNDS)
     code = simdjson::TAPE_ERROR;
   if (code)
-    return fail(bad_row(Kind::kInvalidInput, "the row cannot be read at \"" + reader.at() +
+    return fail(bad_row(Kind::kInvalidInput, "the row cannot be read at or after \"" +
+                                                 std::string(kRow[at].name) +
                                                  "\": " + simdjson::error_message(code)));
-  if (!reader.complete())
+  if (!reading.complete())
     return fail(bad_row(Kind::kInvalidInput, "the row lacks seq, purpose, stamps or outcome"));
   return row;
 }

@@ -57,27 +57,41 @@ Result<Grade> smoke(CheckSender& sender) {
 
 // json
 
-Result<Grade> json(CheckSender& sender) {
+const Json& order_schema() {
   static const Json schema = Json::parse(R"({
     "type":"object","additionalProperties":false,
     "required":["item","quantity","price","express","city"],
     "properties":{"item":{"type":"string"},"quantity":{"type":"integer"},
       "price":{"type":"number"},"express":{"type":"boolean"},"city":{"type":"string"}}})");
-  static const Json expected = {{"item", "blue tiles"},
-                                {"quantity", 3},
-                                {"price", 41.5},
-                                {"express", true},
-                                {"city", "Oslo"}};
+  return schema;
+}
+
+// Asks for one order as an object and holds it against the schema and the `expected` values.
+Result<Grade> order(CheckSender& sender, const Json& expected) {
   auto request = user_request(
       "Write this order as a JSON object with the keys item, quantity, price, express and city: "
       "3 boxes of \"blue tiles\" at a price of 41.5, express delivery, to the city Oslo. Use "
       "\"blue tiles\" as the item, numbers for quantity and price, true or false for express. "
       "Answer with the JSON object only.",
       sender.context().max_tokens, false);
-  request.json_schema = {{"name", "order"}, {"schema", schema}, {"strict", true}};
-  return ask_and_judge(sender, std::move(request), [](const evidence::RequestRow& row) {
-    return grade_json(schema, expected, row.answer);
+  request.json_schema = {{"name", "order"}, {"schema", order_schema()}, {"strict", true}};
+  return ask_and_judge(sender, std::move(request), [&expected](const evidence::RequestRow& row) {
+    return grade_json(order_schema(), expected, row.answer);
   });
+}
+
+Result<Grade> json_schema(CheckSender& sender) {
+  static const Json nothing = Json::object();
+  return order(sender, nothing);
+}
+
+Result<Grade> json(CheckSender& sender) {
+  static const Json expected = {{"item", "blue tiles"},
+                                {"quantity", 3},
+                                {"price", 41.5},
+                                {"express", true},
+                                {"city", "Oslo"}};
+  return order(sender, expected);
 }
 
 // tools
@@ -224,10 +238,12 @@ Result<Grade> responses_stream(CheckSender& sender) {
   return responses_in(sender, true);
 }
 
-constexpr std::array<Check, 8> kChecks{{
+constexpr std::array<Check, 9> kChecks{{
     {"smoke",
      "the model writes a small Python function that computes the right values when it runs", true,
      smoke},
+    {"json-schema", "an answer that is constrained by a JSON schema satisfies it", true,
+     json_schema},
     {"json", "an answer under a JSON schema is one JSON object with the values that were asked for",
      true, json},
     {"tools", "a tool is called by its name with the right types and values of all arguments", true,

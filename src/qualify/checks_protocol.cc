@@ -86,10 +86,7 @@ Result<Grade> unknown_model(CheckSender& sender) {
   auto request = user_request("Say hello.", 4, false);
   request.model = "anvil-no-such-model-" + base::lower(code_word(sender.context().seed, "model"));
   const evidence::RequestRow row = TRY(sender.ask(std::move(request)));
-  const Json& document = sender.context().table.document();
-  const bool ignores = document.value(Json::json_pointer("/models/ignores_name"),
-                                      sender.context().engine == "llama.cpp");
-  return grade_unknown_model(row, ignores);
+  return grade_unknown_model(row, sender.context().engine == "llama.cpp");
 }
 
 Result<Grade> context_overflow(CheckSender& sender) {

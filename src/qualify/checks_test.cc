@@ -86,7 +86,8 @@ TEST_F(ChecksTest, AModelThatKnowsNothingFailsWhatItMust) {
   for (const char* id : {"smoke", "json", "tools", "tools-stream", "tool-result", "recall",
                          "responses", "responses-stream"})
     EXPECT_EQ(results.at(id).verdict, CheckVerdict::kFail) << id;
-  for (const char* id : {"stream-protocol", "stop", "usage-consistency", "unknown-model"})
+  for (const char* id :
+       {"json-schema", "stream-protocol", "stop", "usage-consistency", "unknown-model"})
     EXPECT_EQ(results.at(id).verdict, CheckVerdict::kPass) << id << results.at(id).detail;
 }
 

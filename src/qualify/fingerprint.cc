@@ -18,7 +18,7 @@ Json or_null(const std::optional<int64_t>& value) {
 }
 
 std::string ticked(const std::string& effort) {
-  return "`" + effort + "`";
+  return effort.empty() ? "the prompt" : "`" + effort + "`";
 }
 
 // Why an effort does not add what it should, in the words of its pattern.
@@ -36,9 +36,9 @@ struct Judged {
 };
 Judged judge_effort(const FingerprintInput& input, const EffortCount& count,
                     const std::optional<int64_t>& delta) {
-  if (!count.prompt_tokens && count.problem.empty()) return {"not measured", ""};
-  if (!count.prompt_tokens)
+  if (!count.prompt_tokens && count.refused)
     return {"mismatch", ticked(count.effort) + " refused: " + count.problem};
+  if (!count.prompt_tokens) return {"not measured", count.problem};
   if (!count.declared || !delta) return {"not declared", ""};
   if (*delta == *count.declared) return {"match", ""};
   return {"mismatch", explain(input, count, *delta)};
@@ -48,7 +48,11 @@ Judged judge_effort(const FingerprintInput& input, const EffortCount& count,
 std::string all_well(const FingerprintInput& input, const std::string& verdict) {
   if (verdict == "match") return "every declared delta is seen";
   if (verdict == "stable") return "the count is stable and moves with the text";
-  if (verdict == "not measured") return "the engine reports no prompt token count";
+  if (verdict == "not measured") {
+    for (const EffortCount& count : input.efforts)
+      if (!count.problem.empty()) return ticked(count.effort) + " not counted: " + count.problem;
+    return "the engine reports no prompt token count";
+  }
   std::vector<std::string> deltas;
   bool any = false;
   for (const EffortCount& count : input.efforts) {
@@ -62,6 +66,7 @@ std::string all_well(const FingerprintInput& input, const std::string& verdict) 
 
 struct Counted {
   std::optional<int64_t> tokens;
+  bool refused = false;
   std::string problem;
 };
 
@@ -86,8 +91,9 @@ class Prober {
     TRY(context_.record(row));
     if (context_.cancel.requested()) return fail(base::cancelled_error());
     if (row.outcome != evidence::Outcome::kOk)
-      return Counted{std::nullopt, std::string(name(row.outcome)) + ": " + row.error_detail};
-    return Counted{row.answer.usage.prompt, ""};
+      return Counted{std::nullopt, row.outcome == evidence::Outcome::kHttpError,
+                     std::string(name(row.outcome)) + ": " + row.error_detail};
+    return Counted{row.answer.usage.prompt, false, ""};
   }
 
   void render(EffortCount& count) {
@@ -152,8 +158,8 @@ Json judge_fingerprint(const FingerprintInput& input) {
   for (const EffortCount& count : input.efforts)
     if (count.rendered && count.prompt_tokens && *count.rendered != *count.prompt_tokens)
       explanation += "; the render endpoint counts " + std::to_string(*count.rendered) +
-                     " tokens for " + (count.effort.empty() ? "it" : ticked(count.effort)) +
-                     ", the chat endpoint " + std::to_string(*count.prompt_tokens);
+                     " tokens for " + ticked(count.effort) + ", the chat endpoint " +
+                     std::to_string(*count.prompt_tokens);
   return {{"method", input.method},
           {"efforts", std::move(efforts)},
           {"repeat", or_null(input.repeat)},
@@ -175,6 +181,7 @@ Result<Json> run_fingerprint(CheckContext context, const FingerprintPlan& plan) 
     count.effort = effort;
     const Counted counted = TRY(prober.count(kMinimal, effort, effort.empty() ? "none" : effort));
     count.prompt_tokens = counted.tokens;
+    count.refused = counted.refused;
     count.problem = counted.problem;
     if (const auto it = plan.declared.find(effort);
         it != plan.declared.end() && it->is_number_integer())

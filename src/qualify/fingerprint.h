@@ -17,6 +17,7 @@ struct EffortCount {
   std::optional<int64_t> declared;  // delta to the first effort, from the recipe
   std::optional<int64_t> rendered;  // by the engine's render endpoint, where it has one
   std::string rendered_sha256;      // of the rendered token ids, in decimal, comma-separated
+  bool refused = false;             // the engine answered with an error status
   std::string problem;              // why there is no count
 };
 

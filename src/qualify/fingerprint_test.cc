@@ -76,10 +76,18 @@ TEST(Fingerprint, ARefusedEffortIsAMismatch) {
   EffortCount refused;
   refused.effort = "max";
   refused.declared = 92;
+  refused.refused = true;
   refused.problem = "http_error: bad value";
   const Json verdict = judge({counted("low", 20, 0), refused});
   EXPECT_EQ(verdict["verdict"], "mismatch");
   EXPECT_EQ(verdict["explanation"], "`max` refused: http_error: bad value");
+}
+
+TEST(Fingerprint, AnEngineThatIsGoneIsNotMeasured) {
+  EffortCount gone;
+  gone.problem = "connect_failed: refused";
+  EXPECT_EQ(judge({gone})["verdict"], "not measured");
+  EXPECT_EQ(judge({gone})["explanation"], "the prompt not counted: connect_failed: refused");
 }
 
 TEST(Fingerprint, NoCountsAreNotMeasured) {

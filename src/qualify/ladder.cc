@@ -86,8 +86,10 @@ class Climber {
     out.model = context_.model;
     out.effort = context_.effort;
     out.temperature = 0;
+    const Json& table = context_.table.document();
+    out.extra = table.value("measured_request", Json::object());
     // What this engine needs so that not even the template's first tokens come from its cache.
-    if (state == "cold") out.extra = context_.table.document().value("cold_request", Json(nullptr));
+    if (state == "cold") out.extra.update(table.value("cold_request", Json::object()));
     return out;
   }
 
@@ -138,6 +140,7 @@ class Climber {
     auto tiny = request("Hi", "prefix");
     tiny.max_tokens = 1;
     tiny.stream = false;
+    tiny.extra = nullptr;
     attempt.body = wire::to_body(tiny);
     attempt.row.purpose = evidence::Purpose::kProbe;
     attempt.row.lane = lane(report.target);
