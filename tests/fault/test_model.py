@@ -3,9 +3,9 @@
 
 def stopped_before_launch(case, done, *needles):
     run = case.explained(done, failed_step="preflight", decision="rejected")
-    reasons = "\n".join(done.json["reasons"])
+    said = "\n".join(done.json["reasons"]) + str(done.json["error"])
     for needle in needles:
-        assert needle in reasons, (needle, done)
+        assert needle in said, (needle, done)
     assert not (run / "engine.log").exists() or (run / "engine.log").stat().st_size == 0
     return run
 
