@@ -199,6 +199,8 @@ std::string models_home() {
   return join_path(xdg("XDG_DATA_HOME", ".local/share"), "models");
 }
 
-std::string tools_home() { return join_path(parent_path(models_home()), "bin"); }
+std::string tools_home() {
+  return join_path(parent_path(models_home()), "bin");
+}
 
 }  // namespace anvil::base

@@ -19,7 +19,8 @@ int find_build_id(dl_phdr_info* info, size_t, void* out) {
       std::memcpy(&note, at, sizeof note);
       const char* note_name = at + sizeof note;
       const char* bytes = note_name + ((note.n_namesz + 3u) & ~3u);
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(note_name, "GNU", 4) == 0) {
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(note_name, "GNU", 4) == 0) {
         static constexpr char kDigits[] = "0123456789abcdef";
         auto* text = static_cast<std::string*>(out);
         for (uint32_t k = 0; k < note.n_descsz; ++k) {
@@ -36,7 +37,9 @@ int find_build_id(dl_phdr_info* info, size_t, void* out) {
 }
 }  // namespace
 
-std::string version() { return ANVIL_VERSION; }
+std::string version() {
+  return ANVIL_VERSION;
+}
 
 std::string build_id() {
   std::string text;

@@ -57,7 +57,9 @@ Result<void> check_gguf(const std::string& path, uint64_t bytes) {
   uint64_t want = kFirstPrefix;
   for (;;) {
     const std::string prefix = TRY(read_prefix(path, std::min(want, bytes)));
-    const wire::GgufParse parsed = TRY(wire::parse_gguf(prefix));
+    auto outcome = wire::parse_gguf(prefix);
+    if (!outcome) return fail(outcome.error().with_context(path));
+    const wire::GgufParse& parsed = *outcome;
     if (parsed.header) {
       if (bytes >= parsed.header->minimum_file_bytes) return {};
       return fail(Kind::kMismatch, Side::kHost,

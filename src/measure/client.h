@@ -23,29 +23,31 @@ struct Endpoint {
 struct Limits {
   Nanos connect = 10 * kSecond;
   Nanos first_byte = 600 * kSecond;
-  Nanos idle = 120 * kSecond;    // between two reads of one answer
+  Nanos idle = 120 * kSecond;  // between two reads of one answer
   Nanos total = 3600 * kSecond;
   uint64_t event_bytes = 4u << 20;
   uint64_t body_bytes = 64u << 20;
 };
 
-// One attempt to be made. `row` carries everything the plan knows (purpose, lane, item, effort, api, stream,
-// expect); the client fills stamps, chunks, answer, outcome.
+// One attempt to be made. `row` carries everything the plan knows (purpose, lane, item, effort,
+// api, stream, expect); the client fills stamps, chunks, answer, outcome.
 struct Attempt {
   evidence::RequestRow row;
   std::string body;
   bool keep_body = false;  // copy the body into the row
 };
 
-// Sends attempts with at most `concurrency` in flight (closed loop) on one epoll thread: the caller's. Returns the
-// rows in the order they finished; every attempt yields exactly one row, whatever happens. On cancel the attempts in
-// flight end as kCancelled and the rest are not sent. `finished` is called after each row, on the same thread.
+// Sends attempts with at most `concurrency` in flight (closed loop) on one epoll thread: the
+// caller's. Returns the rows in the order they finished; every attempt yields exactly one row,
+// whatever happens. On cancel the attempts in flight end as kCancelled and the rest are not sent.
+// `finished` is called after each row, on the same thread.
 class Client {
  public:
   Client(Endpoint endpoint, Limits limits);
 
-  std::vector<evidence::RequestRow> run(std::vector<Attempt> attempts, int concurrency, const base::Cancel& cancel,
-                                        const std::function<void(const evidence::RequestRow&)>& finished = {});
+  std::vector<evidence::RequestRow> run(
+      std::vector<Attempt> attempts, int concurrency, const base::Cancel& cancel,
+      const std::function<void(const evidence::RequestRow&)>& finished = {});
   evidence::RequestRow run_one(Attempt attempt, const base::Cancel& cancel);
 
  private:
