@@ -221,12 +221,14 @@ Json evaluate(const Json& results, const Json& gate) {
 Json decide(const Json& results, const Json& policy, const Json& failed_step, const Json& recipe) {
   Json gates = Json::array();
   std::vector<std::string> rejecting, blocking, watching;
+  // A person who stops a run says nothing against the recipe: such a run never rejects.
+  const bool stopped = text(failed_step, "kind") == "cancelled";
   if (failed_step.is_object()) {
     const std::string klass = text(failed_step, "class");
     const std::string why = "the step " + text(failed_step, "step") + " failed" +
                             (klass.empty() ? "" : " (" + klass + ")") + ": " +
                             text(failed_step, "detail");
-    (failed_before_evidence(failed_step) ? rejecting : blocking).push_back(why);
+    (failed_before_evidence(failed_step) && !stopped ? rejecting : blocking).push_back(why);
   }
   for (const Json& declared : elements(member(policy, "gates"))) {
     Json gate = evaluate(results, declared);
@@ -234,7 +236,7 @@ Json decide(const Json& results, const Json& policy, const Json& failed_step, co
       const bool failed = gate["verdict"] == "fail";
       if (gate["on_fail"] == "watch")
         watching.push_back(reason(gate));
-      else if (gate["on_fail"] == "reject" && failed)
+      else if (gate["on_fail"] == "reject" && failed && !stopped)
         rejecting.push_back(reason(gate));
       else
         blocking.push_back(reason(gate));

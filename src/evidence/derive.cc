@@ -127,8 +127,9 @@ Json failed_step(const RunReader& run) {
   for (const Json& line : *journal) {
     if (text(line, "event") != "fail") continue;
     const Json& data = member(line, "data");
+    // An engine that dies later fails the step that was talking to it; why it died stands here.
     Json klass = nullptr;
-    if (text(line, "step") == "launch")
+    if (text(data, "kind") != "cancelled")
       if (const auto launch = optional_document(run, "launch.json"))
         klass = member(member(*launch, "failure"), "class");
     return Json{{"step", text(line, "step")},
