@@ -166,7 +166,10 @@ class FakeEngine {
       return last.find(text) != std::string::npos;
     };
     std::smatch match;
-    if (faults_.forgets) {
+    if (faults_.forgets && body.contains("response_format")) {
+      // A grammar forces the shape, whatever the model knows.
+      reply.text = R"({"item":"x","quantity":0,"price":0.5,"express":false,"city":"x"})";
+    } else if (faults_.forgets) {
       reply.text = "I do not know.";
     } else if (has("sum_even")) {
       reply.text =
@@ -206,7 +209,6 @@ class FakeEngine {
     } else {
       reply.text = "Hello there, how can I help?";
     }
-    (void)body;
   }
 
   static void call(Reply& reply, const std::string& name, const std::string& arguments) {

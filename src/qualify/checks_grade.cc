@@ -17,9 +17,15 @@ std::string excerpt(std::string_view text, size_t limit = 80) {
   return Json(shown).dump() + (text.size() > limit ? "..." : "");
 }
 
-std::string pointer_list(const Json& expected, const Json& got) {
+// Where a value differs from what is expected. Members that nothing is expected of are the schema's
+// business.
+std::string wrong_values(const Json& expected, const Json& got) {
+  Json asked = got;
+  if (got.is_object() && expected.is_object())
+    for (const auto& [key, value] : got.items())
+      if (!expected.contains(key)) asked.erase(key);
   std::vector<std::string> parts;
-  for (const auto& difference : base::differences(got, expected)) {
+  for (const auto& difference : base::differences(asked, expected)) {
     // The written form of a number is the model's choice: 3.0 is 3.
     if (difference.left.is_number() && difference.right.is_number() &&
         difference.left == difference.right)
@@ -74,7 +80,7 @@ Grade grade_json(const Json& schema, const Json& expected, const wire::Answer& a
   }
   if (const auto violations = validate_schema(schema, *value); !violations.empty())
     return failed("the answer breaks the schema: " + to_string(violations));
-  if (const std::string wrong = pointer_list(expected, *value); !wrong.empty())
+  if (const std::string wrong = wrong_values(expected, *value); !wrong.empty())
     return failed("schema holds, value wrong: " + wrong);
   return pass(expected.empty() ? "the schema holds"
                                : "the schema holds and every value is the one that was asked for");
@@ -104,7 +110,7 @@ Grade grade_tools(const ToolTask& task, const wire::Answer& answer, std::string_
     if (const auto violations = validate_schema(task.parameters, *arguments); !violations.empty())
       return failed(which + " breaks the tool's schema: " + to_string(violations),
                     std::move(evidence));
-    if (const std::string wrong = pointer_list(task.expected, *arguments); !wrong.empty())
+    if (const std::string wrong = wrong_values(task.expected, *arguments); !wrong.empty())
       return failed(which + " has the right shape and wrong values: " + wrong, std::move(evidence));
     if (call.id.empty())
       return failed(which + " has no id, so its result cannot be sent back", std::move(evidence));

@@ -63,6 +63,14 @@ TEST(GradeJson, TellsShapeFromValue) {
   EXPECT_TRUE(says(grade(R"({"item":"blue tiles"})"), "breaks the schema"));
 }
 
+TEST(GradeJson, WithoutExpectedValuesOnlyTheSchemaCounts) {
+  const auto grade = [](std::string_view text) {
+    return grade_json(kSchema, Json::object(), text_answer(std::string(text)));
+  };
+  EXPECT_EQ(verdict(grade(R"({"item":"x","quantity":0})")), "pass: the schema holds");
+  EXPECT_TRUE(says(grade(R"({"item":"x","quantity":0.5})"), "breaks the schema"));
+}
+
 TEST(GradeJson, RefusesAnythingAroundTheObject) {
   const auto grade = [](std::string_view text) {
     return grade_json(kSchema, kOrder, text_answer(std::string(text)));
