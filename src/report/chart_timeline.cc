@@ -195,7 +195,7 @@ Html startup_chart(const Facts& facts) {
   for (const Json& phase : phases) total += number_at(phase, {"seconds"}).value_or(0);
   if (!(total > 0)) return {};
   constexpr double kWidth = 1000, kHeight = 62;
-  const svg::Scale x = svg::Scale::linear({0, total}, {8, kWidth - 8});
+  const svg::Scale x = svg::Scale::linear({0, total}, {16, kWidth - 16});
   svg::Canvas canvas(kWidth, kHeight, "wide", "Start-up phases, " + seconds(total) + " in all");
   double from = 0;
   int index = 0;

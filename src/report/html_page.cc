@@ -94,6 +94,7 @@ Html failures_section(const Facts& facts) {
   std::vector<const Request*> failed;
   for (const Request& request : facts.requests)
     if (!request.ok()) failed.push_back(&request);
+  const auto provoked = provoked_failures(facts);
   if (failed.empty()) {
     out << empty_state(facts.requests.empty()
                            ? "No request was sent."
@@ -104,7 +105,10 @@ Html failures_section(const Facts& facts) {
   out << "<p>";
   out.text(count(static_cast<int64_t>(failed.size())) + " of " +
            count(static_cast<int64_t>(facts.requests.size())) +
-           " requests failed. They stay in every denominator.")
+           " requests failed and stay in every denominator" +
+           (provoked.empty() ? "."
+                             : "; " + std::to_string(provoked.size()) +
+                                   " of them because a check, which passed, had provoked it."))
       << "</p>";
   Table table("sortable", "Failed requests");
   table.head({{"#", true},
@@ -122,7 +126,9 @@ Html failures_section(const Facts& facts) {
         .cell(evidence::name(request.purpose));
     table.cell(ellipsis(request.lane, 40))
         .cell(ellipsis(request.item, 40))
-        .html(badge(evidence::name(request.outcome), Tone::kBad));
+        .html(provoked.contains(request.seq)
+                  ? badge(std::string(evidence::name(request.outcome)) + ", provoked", Tone::kPlain)
+                  : badge(evidence::name(request.outcome), Tone::kBad));
     table.number(request.status == 0 ? "none" : std::to_string(request.status));
     table.number(seconds(facts.seconds(request.start)), facts.seconds(request.start));
     table.cell((request.error_kind.empty() ? "" : request.error_kind + ": ") +

@@ -70,6 +70,8 @@ TEST_F(ReportTest, HoldsEveryPartInOrder) {
   }
   EXPECT_TRUE(has(html, "slot unavailable")) << "every failed request is listed with its error";
   EXPECT_TRUE(has(html, "no event for 10 s (limit idle_s)"));
+  EXPECT_EQ(occurrences(html, "http_error, provoked"), 1u)
+      << "a check that passed wanted this failure";
   EXPECT_TRUE(has(html, "the answer is not JSON")) << "a failed check says why";
   EXPECT_TRUE(has(html, "&#39;a &#39;\\&#39;&#39;quoted&#39;\\&#39;&#39; one&#39;"))
       << "the command line is quoted for a shell";

@@ -240,6 +240,7 @@ std::string terminal_page(const Facts& facts, bool colour, int columns) {
   if (failed > 0) {
     out.heading("Failed requests  " + count(static_cast<int64_t>(failed)) + " of " +
                 count(static_cast<int64_t>(facts.requests.size())));
+    const auto provoked = provoked_failures(facts);
     size_t shown = 0;
     for (const Request& request : facts.requests) {
       if (request.ok()) continue;
@@ -249,7 +250,8 @@ std::string terminal_page(const Facts& facts, bool colour, int columns) {
         break;
       }
       out.wrapped("  #" + std::to_string(request.seq) + " " + one_line(request.lane) + " " +
-                      std::string(evidence::name(request.outcome)) + ": " +
+                      std::string(evidence::name(request.outcome)) +
+                      (provoked.contains(request.seq) ? ", provoked by its check: " : ": ") +
                       one_line(ellipsis(request.error_detail, 200)),
                   6);
     }

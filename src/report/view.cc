@@ -258,6 +258,18 @@ std::vector<const Request*> lane_requests(const Facts& facts, std::string_view i
   return out;
 }
 
+std::set<int64_t> provoked_failures(const Facts& facts) {
+  std::set<int64_t> out;
+  for (const Json& check : list_at(facts.checks, {"checks"}))
+    if (text_at(check, {"verdict"}) == "pass")
+      for (const Json& row : list_at(check, {"rows"}))
+        if (row.is_number_integer()) out.insert(row.get<int64_t>());
+  std::set<int64_t> failed;
+  for (const Request& request : facts.requests)
+    if (!request.ok() && out.contains(request.seq)) failed.insert(request.seq);
+  return failed;
+}
+
 std::string verify_command(const Facts& facts) {
   return "anvil verify " + base::shell_quote("runs/" + facts.run_id);
 }
@@ -352,7 +364,8 @@ std::vector<Fact> subject_of(const Facts& facts) {
   add(out, "Suite", text_at(manifest, {"suite", "name"}));
   add(out, "Started", text_at(manifest, {"anchor", "utc"}));
   add(out, "Anvil",
-      joined({text_at(manifest, {"tool", "version"}), text_at(manifest, {"tool", "build"})},
+      joined({text_at(manifest, {"tool", "version"}),
+              text_at(manifest, {"tool", "build"}).substr(0, 12)},
              ", build "));
   return out;
 }

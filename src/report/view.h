@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,9 @@ std::string state_words(std::string_view state);
 // Requests of lane `id` that enter its distributions and its failures: measured ones, without
 // warm-up and without rows that may not carry their declared cache state.
 std::vector<const Request*> lane_requests(const Facts& facts, std::string_view id);
+// Failed requests that a passed check had provoked: a prompt that is too long, an answer that is
+// cancelled.
+std::set<int64_t> provoked_failures(const Facts& facts);
 // "launch: engine_exited: ..." or "".
 std::string failed_step_words(const Facts& facts);
 // The step at which an incomplete run's record ends, in a sentence; "" for a run that was decided.

@@ -262,7 +262,7 @@ class Writer {
       now_ += nanos(seconds);
     };
     phase("start", 0.31);
-    phase("weights", gpu_ ? 24.0 : 2.4);
+    phase("weights", gpu_ ? 24.0 : 0.9);
     if (gpu_) phase("compile", 13.5);
     phase("kv", 0.42);
     if (gpu_) phase("graphs", 9.1);
@@ -384,7 +384,12 @@ class Writer {
     const auto check = [&](const char* id, const char* effort, const char* verdict,
                            const char* proves, const char* detail, const std::string& content) {
       const double start = elapsed() + 0.05;
-      put(row(Purpose::kCheck, id, effort, start, noise_(0.04, 0.2), noise_(0.4, 1.6), 60, 0, 80));
+      RequestRow made =
+          row(Purpose::kCheck, id, effort, start, noise_(0.04, 0.2), noise_(0.4, 1.6), 60, 0, 80);
+      if (id == std::string("overflow"))
+        spoil(made, Outcome::kHttpError, "http_status",
+              "status 400: the prompt exceeds the context", 400);
+      put(std::move(made));
       all.push_back(
           {{"id", id},
            {"effort", effort},
@@ -427,6 +432,9 @@ class Writer {
           "answered \"cobalt\"", "The word was cobalt.");
     check("responses-api", "", "pass", "the Responses surface answers like chat", "completed",
           "OK");
+    if (!gpu_)
+      check("overflow", "", "pass", "a prompt beyond the context is refused",
+            "refused with status 400", "");
     check("effort-low", "low", "skipped", "a lower reasoning effort changes the prompt",
           "the recipe declares no efforts", "");
     if (hostile_) {
