@@ -189,9 +189,8 @@ std::string reason(const Json& gate) {
 }
 
 // Before any measurement: nothing is known about the recipe but that it could not be served as
-// declared. A person who stops the run says nothing about the recipe.
+// declared.
 bool failed_before_evidence(const Json& failed_step) {
-  if (text(failed_step, "kind") == base::describe(Kind::kCancelled).name) return false;
   for (const std::string_view step : {"freeze", "preflight", "snapshot", "launch", "identity"})
     if (text(failed_step, "step") == step) return true;
   return false;
@@ -222,7 +221,7 @@ Json decide(const Json& results, const Json& policy, const Json& failed_step, co
   Json gates = Json::array();
   std::vector<std::string> rejecting, blocking, watching;
   // A person who stops a run says nothing against the recipe: such a run never rejects.
-  const bool stopped = text(failed_step, "kind") == "cancelled";
+  const bool stopped = text(failed_step, "kind") == base::describe(Kind::kCancelled).name;
   if (failed_step.is_object()) {
     const std::string klass = text(failed_step, "class");
     const std::string why = "the step " + text(failed_step, "step") + " failed" +

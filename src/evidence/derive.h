@@ -11,8 +11,8 @@ namespace anvil::evidence {
 Result<Json> derive(const RunReader& run);
 
 // What ended the run early: {"step","kind","class","detail"} from the first "fail" line of the
-// journal before the step "decide" began ("class" from launch.json, null elsewhere), or null. This
-// is what decide() wants, and what verify() hands to it.
+// journal before the step "decide" began ("class": why the engine failed or died, as launch.json
+// has it, else null), or null. This is what decide() wants, and what verify() hands to it.
 Json failed_step(const RunReader& run);
 
 // decision.json from results and the frozen policy: evaluates every gate, then decides. Pure.

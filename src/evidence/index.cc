@@ -19,8 +19,9 @@ constexpr char kSchema[] =
     "run TEXT PRIMARY KEY, dir TEXT NOT NULL, recipe TEXT NOT NULL, digest TEXT NOT NULL,"
     "policy TEXT NOT NULL, started TEXT NOT NULL, status TEXT NOT NULL, decision TEXT NOT NULL,"
     "failed_step TEXT NOT NULL) WITHOUT ROWID;";
-constexpr char kColumns[] =
-    "SELECT run,dir,recipe,digest,policy,started,status,decision,failed_step FROM runs ";
+constexpr char kNewestFirst[] =
+    "SELECT run,dir,recipe,digest,policy,started,status,decision,failed_step FROM runs "
+    "ORDER BY started DESC, run DESC";
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
@@ -96,7 +97,7 @@ Result<Database> open_database(const std::string& path) {
   Statement check = TRY(Statement::prepare(raw, "PRAGMA quick_check;"));
   if (!TRY(check.step()) || check.column(0) != "ok")
     return fail(Kind::kTampered, Side::kHost, "the index " + path + " is damaged");
-  TRY(Statement::prepare(raw, kColumns));
+  TRY(Statement::prepare(raw, kNewestFirst));
   return database;
 }
 
@@ -175,8 +176,7 @@ Result<void> RunIndex::put(const IndexedRun& run) {
 }
 
 Result<std::vector<IndexedRun>> RunIndex::list() const {
-  Statement statement = TRY(Statement::prepare(
-      state_->database.get(), std::string(kColumns) + "ORDER BY started DESC, run DESC"));
+  Statement statement = TRY(Statement::prepare(state_->database.get(), kNewestFirst));
   std::vector<IndexedRun> out;
   while (TRY(statement.step())) out.push_back(row_of(statement));
   return out;

@@ -223,6 +223,32 @@ TEST(RunWriter, LargeFilesAreCompressedAndSplit) {
   EXPECT_FALSE(outcome->ok);
 }
 
+// Order, positions and early stops.
+TEST(RunReader, ManyRowsComeInOrder) {
+  TempFolder folder;
+  const auto writer = *RunWriter::create(folder.path(), synthetic_frozen());
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(writer->append(synthetic_row({.chunks = 1})));
+  const auto run = RunReader::open(writer->directory());
+  int64_t next = 0;
+  ASSERT_TRUE(run->for_each_row([&](const RequestRow& row) -> Result<void> {
+    EXPECT_EQ(row.seq, next++);
+    return {};
+  }));
+  EXPECT_EQ(next, 3000);
+  const auto stopped = run->for_each_row([&](const RequestRow& row) -> Result<void> {
+    if (row.seq == 700) return fail(Kind::kCancelled, Side::kClient, "enough");
+    return {};
+  });
+  EXPECT_EQ(stopped.error().detail, "enough");
+
+  std::string bytes = *base::read_file(writer->directory() + "/requests.jsonl");
+  bytes[bytes.find("{\"seq\":2000,") + 2] ^= 1;
+  testing::overwrite(writer->directory() + "/requests.jsonl", bytes);
+  const auto damaged = run->for_each_row([](const RequestRow&) -> Result<void> { return {}; });
+  EXPECT_EQ(damaged.error().kind, Kind::kTampered);
+  EXPECT_NE(damaged.error().detail.find("row 2000"), std::string::npos);
+}
+
 TEST(Artifact, Names) {
   EXPECT_EQ(artifact_name("requests.jsonl"), "requests.jsonl");
   EXPECT_EQ(artifact_name("requests.jsonl.zst"), "requests.jsonl");
@@ -273,7 +299,7 @@ TEST(RunReader, SaysWhatTheStateMeans) {
             std::string::npos);
 }
 
-TEST(RunReader, LeavesAlonesWhatWasNeverFrozen) {
+TEST(RunReader, LeavesAloneWhatWasNeverFrozen) {
   TempFolder folder;
   std::filesystem::create_directory(folder / ".creating-x");
   ASSERT_TRUE(base::write_file_atomic(folder / ".creating-x/manifest.json", "{}"));

@@ -17,7 +17,9 @@ constexpr size_t kMostMismatches = 1000;
 constexpr size_t kLongestShown = 200;
 
 std::string shown(std::string text) {
-  if (text.size() > kLongestShown) text = text.substr(0, kLongestShown) + "...";
+  if (text.size() <= kLongestShown) return text;
+  text.resize(kLongestShown);
+  text.append("...");
   return text;
 }
 std::string shown(const Json& value) {
@@ -248,16 +250,15 @@ class Verifier {
     auto done = run_.for_each_line(
         "requests.jsonl", [&](std::string_view line, int64_t position) -> Result<void> {
           ++out_.rows;
-          const std::string where = "requests.jsonl#/" + std::to_string(position);
+          const auto where = [position] { return "requests.jsonl#/" + std::to_string(position); };
           const auto row = parse_row(line);
           if (!row) {
-            differ(where, shown(std::string(line)), row.error().detail);
+            differ(where(), shown(std::string(line)), row.error().detail);
             return {};
           }
-          // After a gap the rows are still judged one by one: each is compared with where it
-          // stands.
+          // After a gap the rows are judged by what follows it, so that one gap is named once.
           if (row->seq != position + shift_) {
-            differ(where + "/seq", std::to_string(row->seq), std::to_string(position + shift_));
+            differ(where() + "/seq", std::to_string(row->seq), std::to_string(position + shift_));
             shift_ = row->seq - position;
           }
           if (derivation) derivation->add(*row);
