@@ -134,6 +134,20 @@ TEST(RequestRow, ChunksAsTheWriterSpellsThem) {
     EXPECT_FALSE(parse_row(sealed(chunks(bad)))) << bad;
 }
 
+TEST(RequestRow, ExpectHoldsAnyJson) {
+  RequestRow row;
+  row.expect = Json::parse(
+      R"({"a":[1,-2,18446744073709551615,0.5,1.0,1e300],"b":{"c":{"d":[]}},"e":"\u00e9\n","f":true,"g":null,"\"h":{}})");
+  const auto back = parse_row(to_line(row));
+  ASSERT_TRUE(back) << back.error().detail;
+  EXPECT_EQ(back->expect, row.expect);
+  EXPECT_EQ(base::canonical(back->expect), base::canonical(row.expect));
+  row.expect = Json{{"deep", nullptr}};
+  for (Json* at = &row.expect["deep"]; row.expect.dump().size() < 800;)
+    at = &(*at = Json::array({nullptr}))[0];
+  EXPECT_FALSE(parse_row(to_line(row)));
+}
+
 // Text that looks like the key of the chunks cannot be mistaken for it.
 TEST(RequestRow, TextThatLooksLikeChunks) {
   RequestRow row = testing::synthetic_row({.chunks = 2});
