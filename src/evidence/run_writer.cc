@@ -67,10 +67,11 @@ Result<Freeze> freeze(const std::string& run, const Frozen& frozen, const base::
   Json recipe = frozen.recipe_summary.is_object() ? frozen.recipe_summary : Json::object();
   recipe["name"] = frozen.recipe_name;
   recipe["digest"] = TRY(checked_digest(frozen.recipe, frozen.recipe_digest, "recipe"));
-  const Json policy{{"name", frozen.policy_name},
-                    {"digest", TRY(checked_digest(frozen.policy, frozen.policy_digest, "policy"))}};
-  const Json suite{{"name", frozen.suite_name},
-                   {"digest", TRY(checked_digest(frozen.suite, frozen.suite_digest, "suite"))}};
+  const std::string policy_digest =
+      TRY(checked_digest(frozen.policy, frozen.policy_digest, "policy"));
+  const std::string suite_digest = TRY(checked_digest(frozen.suite, frozen.suite_digest, "suite"));
+  const Json policy{{"name", frozen.policy_name}, {"digest", policy_digest}};
+  const Json suite{{"name", frozen.suite_name}, {"digest", suite_digest}};
   const Json plan{{"digest", base::sha256(base::canonical(frozen.plan))}};
   const Json anchor{{"mono_ns", now.mono}, {"wall_ns", now.wall}, {"utc", base::utc(now.wall)}};
   const Json fixed{{"run", run},       {"tool", frozen.tool}, {"anchor", anchor},
