@@ -7,10 +7,29 @@ namespace anvil::measure {
 Client::Client(Endpoint endpoint, Limits limits)
     : endpoint_(std::move(endpoint)), limits_(limits) {}
 
-std::vector<evidence::RequestRow> Client::run(
-    std::vector<Attempt> attempts, int concurrency, const base::Cancel& cancel,
-    const std::function<void(const evidence::RequestRow&)>& finished) {
-  return ClientLoop(endpoint_, limits_, std::move(attempts), concurrency, cancel, finished).run();
+std::vector<evidence::RequestRow> Client::run(std::vector<Attempt> attempts,
+                                              const LoadOptions& options,
+                                              const base::Cancel& cancel, const Finished& finished,
+                                              LoadReport* report) {
+  LoadReport done;
+  done.began = mono_now();
+  done.threads = options.threads;
+  done.connections = options.connections;
+  done.in_flight.target = options.concurrency;
+  auto rows =
+      ClientLoop(endpoint_, limits_, std::move(attempts), options.concurrency, cancel, finished)
+          .run();
+  done.ended = mono_now();
+  if (report != nullptr) *report = done;
+  return rows;
+}
+
+std::vector<evidence::RequestRow> Client::run(std::vector<Attempt> attempts, int concurrency,
+                                              const base::Cancel& cancel,
+                                              const Finished& finished) {
+  LoadOptions options;
+  options.concurrency = concurrency;
+  return run(std::move(attempts), options, cancel, finished);
 }
 
 evidence::RequestRow Client::run_one(Attempt attempt, const base::Cancel& cancel) {

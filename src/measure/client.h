@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "evidence/request_row.h"
+#include "measure/load_report.h"
 #include "wire/answer.h"
 
 namespace anvil::measure {
@@ -31,23 +34,47 @@ struct Limits {
 
 // One attempt to be made. `row` carries everything the plan knows (purpose, lane, item, effort,
 // api, stream, expect); the client fills stamps, chunks, answer, outcome.
+//
+// When it is due: `at` after the run's start (open loop), or `think` after the attempt `after` has
+// ended (a session's next turn), or, with neither, as soon as there is a place (closed loop). The
+// moment it is due is stamps.intended.
 struct Attempt {
   evidence::RequestRow row;
   std::string body;
-  bool keep_body = false;  // copy the body into the row
+  bool keep_body = false;        // copy the body into the row
+  std::optional<Nanos> at = {};  // since the run's start
+  int64_t after = -1;            // index of an earlier attempt of the same run; -1 none
+  Nanos think = 0;               // with `after`
 };
 
-// Sends attempts with at most `concurrency` in flight (closed loop) on one epoll thread: the
-// caller's. Returns the rows in the order they finished; every attempt yields exactly one row,
-// whatever happens. On cancel the attempts in flight end as kCancelled and the rest are not sent.
-// `finished` is called after each row, on the same thread.
+// How a run goes about its attempts.
+struct LoadOptions {
+  // Most attempts in flight: the level of a closed loop. A due attempt waits when it is reached.
+  int concurrency = 1;
+  int threads = 1;
+  Connections connections = Connections::kReuse;
+  // After a 429 with Retry-After nothing new is sent until that has passed. The answer stays the
+  // failure that it is.
+  bool respect_retry_after = false;
+  // A refused key ends the run: what was not answered yet ends as kCancelled and says why.
+  bool stop_on_auth = true;
+};
+
+// Sends attempts and measures their answers. Returns the rows in the order they finished; every
+// attempt yields exactly one row, whatever happens. On cancel the attempts in flight end as
+// kCancelled and the rest are not sent. `finished` is called after each row, never concurrently.
 class Client {
  public:
+  using Finished = std::function<void(const evidence::RequestRow&)>;
+
   Client(Endpoint endpoint, Limits limits);
 
-  std::vector<evidence::RequestRow> run(
-      std::vector<Attempt> attempts, int concurrency, const base::Cancel& cancel,
-      const std::function<void(const evidence::RequestRow&)>& finished = {});
+  std::vector<evidence::RequestRow> run(std::vector<Attempt> attempts, const LoadOptions& options,
+                                        const base::Cancel& cancel, const Finished& finished = {},
+                                        LoadReport* report = nullptr);
+  // A closed loop with reused connections on one thread.
+  std::vector<evidence::RequestRow> run(std::vector<Attempt> attempts, int concurrency,
+                                        const base::Cancel& cancel, const Finished& finished = {});
   evidence::RequestRow run_one(Attempt attempt, const base::Cancel& cancel);
 
  private:
