@@ -120,8 +120,12 @@ void write_stamps(Line& line, const Stamps& stamps) {
   line.key("stamps");
   line.open();
   line.count("intended", stamps.intended);
+  line.count_if("dns_begin", stamps.dns_begin);
+  line.count_if("resolved", stamps.resolved);
   line.count_if("connect_begin", stamps.connect_begin);
   line.count_if("connected", stamps.connected);
+  line.count_if("tls_begin", stamps.tls_begin);
+  line.count_if("tls_done", stamps.tls_done);
   line.count_if("sent", stamps.sent);
   line.count_if("first_byte", stamps.first_byte);
   line.count_if("first_event", stamps.first_event);
@@ -244,7 +248,11 @@ std::string to_line(const RequestRow& row) {
   line.flag("stream", row.stream);
   line.count("concurrency", row.concurrency);
   line.text_if("cache_state", row.cache_state);
+  line.text_if("arrival", row.arrival);
+  line.count_if("turn", row.turn);
   write_stamps(line, row.stamps);
+  line.text_if("stamp_source", row.stamp_source);
+  line.count_if("late_in_batch", row.late_in_batch);
   line.flag("connection_reused", row.connection_reused);
   line.count("status", row.status);
   line.count("request_bytes", row.request_bytes);

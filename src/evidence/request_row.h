@@ -45,8 +45,10 @@ std::optional<Outcome> outcome_from_name(std::string_view text);
 // came.
 struct Stamps {
   Nanos intended = 0;
-  std::optional<Nanos> connect_begin, connected, sent, first_byte, first_event, first_output,
-      first_visible, last_output, usage, done, eof;
+  // The name look-up is done once per run, before its start: the first attempt carries it.
+  std::optional<Nanos> dns_begin, resolved;
+  std::optional<Nanos> connect_begin, connected, tls_begin, tls_done, sent, first_byte, first_event,
+      first_output, first_visible, last_output, usage, done, eof;
 };
 
 // One stream event that carried output.
@@ -69,7 +71,15 @@ struct RequestRow {
   bool stream = true;
   int concurrency = 1;
   std::string cache_state;  // declared: "cold", "prefix", "" if undeclared
+  std::string arrival;      // "closed", "open", "session"; "" if the plan does not say
+  std::optional<int> turn;  // of a session, from 0
   Stamps stamps;
+  // Whose clock the answer's stamps are: "kernel" (each read stamped by the kernel as its last byte
+  // came in), "user" (at least one read by our clock after it returned), "" without an answer.
+  std::string stamp_source;
+  // Output events that came in one read with an earlier one: their stamps are "not later than".
+  // Absent in rows of versions that did not count them, and without an answer.
+  std::optional<int64_t> late_in_batch;
   bool connection_reused = false;
   int status = 0;  // HTTP status, 0 if none arrived
   uint64_t request_bytes = 0;

@@ -19,6 +19,14 @@ RequestRow full_row() {
   row.stream = false;
   row.concurrency = 8;
   row.cache_state = "prefix";
+  row.arrival = "session";
+  row.turn = 3;
+  row.stamps.dns_begin = 11;
+  row.stamps.resolved = 12;
+  row.stamps.tls_begin = 13;
+  row.stamps.tls_done = 14;
+  row.stamp_source = "kernel";
+  row.late_in_batch = 2;
   row.connection_reused = true;
   row.status = 503;
   row.request_body = "{\"a\":\"b\\n\"}";
@@ -64,6 +72,14 @@ TEST(RequestRow, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_FALSE(back->chunks[2].tokens);
   EXPECT_EQ(back->expect, row.expect);
   EXPECT_EQ(back->stamps.eof, row.stamps.eof);
+  EXPECT_EQ(back->stamps.dns_begin, 11);
+  EXPECT_EQ(back->stamps.resolved, 12);
+  EXPECT_EQ(back->stamps.tls_begin, 13);
+  EXPECT_EQ(back->stamps.tls_done, 14);
+  EXPECT_EQ(back->arrival, "session");
+  EXPECT_EQ(back->turn, 3);
+  EXPECT_EQ(back->stamp_source, "kernel");
+  EXPECT_EQ(back->late_in_batch, 2);
 }
 
 TEST(RequestRow, AbsentStampsStayAbsent) {
@@ -75,6 +91,10 @@ TEST(RequestRow, AbsentStampsStayAbsent) {
   EXPECT_FALSE(back->stamps.first_output);
   EXPECT_TRUE(back->expect.is_null());
   EXPECT_FALSE(back->answer.timings);
+  EXPECT_FALSE(back->stamps.resolved);
+  EXPECT_FALSE(back->late_in_batch);
+  EXPECT_FALSE(back->turn);
+  EXPECT_EQ(back->stamp_source, "");
 }
 
 TEST(RequestRow, LineIsOneLineWithAFinalSeal) {
