@@ -58,6 +58,8 @@ std::string_view type_words(FieldType type) {
       return "list of integers";
     case FieldType::kNumberList:
       return "list of numbers";
+    case FieldType::kLength:
+      return "integer or distribution table";
     case FieldType::kAny:
       return "anything";
   }

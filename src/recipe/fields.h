@@ -23,6 +23,8 @@ enum class FieldType {
   kTextList,
   kIntegerList,
   kNumberList,
+  kLength,  // integer, or a table that says how a length is distributed; what is inside the table
+            // is not checked
   kAny,  // anything, tables too; nothing inside is checked
 };
 

@@ -167,6 +167,8 @@ std::vector<std::string> wrong_values(FieldType type) {
     case FieldType::kIntegerList:
     case FieldType::kNumberList:
       return {"'x'", "5", "['x']", "[1, 'x']", "{ a = 1 }"};
+    case FieldType::kLength:
+      return {"'5'", "1.5", "true", "[1]", "99999999999999"};
     case FieldType::kAny:
       return {};
   }
@@ -177,8 +179,10 @@ std::vector<std::string> wrong_values(FieldType type) {
 std::string document_with(const Schema& schema, const Field& field, const std::string& value) {
   std::string path = base::replace_all(std::string(field.path), "*", "NAME");
   std::string out = field.path == "schema" ? "" : "schema = '" + schema.name() + "'\n";
-  if (const auto array = path.find("[]."); array != std::string::npos) {
-    out += "[[" + path.substr(0, array) + "]]\n";
+  std::string table;
+  for (auto array = path.find("[]."); array != std::string::npos; array = path.find("[].")) {
+    table += (table.empty() ? "" : ".") + path.substr(0, array);
+    out += "[[" + table + "]]\n";
     path = path.substr(array + 3);
   }
   return out + path + " = " + value + "\n";

@@ -1,75 +1,17 @@
 #include "recipe/policy.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/hash.h"
 #include "base/strings.h"
 #include "recipe/fields.h"
+#include "recipe/judge.h"
+#include "recipe/suite_sense.h"
 #include "recipe/toml_document.h"
 
 namespace anvil::recipe {
 
 namespace {
-
-// Diagnostics about one document; a field that the schema refuses is not judged a second time.
-class Judge {
- public:
-  Judge(const TomlDocument& document, std::vector<Diagnostic>& diagnostics)
-      : document_(document), diagnostics_(diagnostics) {
-    for (const auto& diagnostic : diagnostics) refused_.insert(diagnostic.at.key);
-  }
-
-  void error(const std::string& key, std::string problem, std::string remedy) {
-    if (refused_.contains(key)) return;
-    diagnostics_.push_back({Diagnostic::Severity::kError, document_.position(key),
-                            std::move(problem), std::move(remedy)});
-  }
-  void warning(const std::string& key, std::string problem, std::string remedy) {
-    diagnostics_.push_back({Diagnostic::Severity::kWarning, document_.position(key),
-                            std::move(problem), std::move(remedy)});
-  }
-
-  // Calls f(element, path) for every table of an array of tables.
-  template <class F>
-  void each(const std::string& array, F f) const {
-    const auto found = document_.value.find(array);
-    if (found == document_.value.end() || !found->is_array()) return;
-    for (size_t i = 0; i < found->size(); ++i)
-      if ((*found)[i].is_object()) f((*found)[i], array + "[" + std::to_string(i) + "]");
-  }
-
-  // Every table of the array has another value of `key`.
-  void unique(const std::string& array, const std::string& key) {
-    std::set<std::string> seen;
-    each(array, [&](const Json& element, const std::string& path) {
-      const auto found = element.find(key);
-      if (found == element.end() || !found->is_string()) return;
-      if (!seen.insert(found->get<std::string>()).second)
-        error(path + "." + key, found->dump() + " stands twice", "give each its own " + key);
-    });
-  }
-
- private:
-  const TomlDocument& document_;
-  std::vector<Diagnostic>& diagnostics_;
-  std::set<std::string> refused_;
-};
-
-std::string text(const Json& table, const char* key, const char* fallback = "") {
-  const auto found = table.find(key);
-  return found != table.end() && found->is_string() ? found->get<std::string>() : fallback;
-}
-
-int64_t integer(const Json& table, const char* key, int64_t fallback) {
-  const auto found = table.find(key);
-  return found != table.end() && found->is_number_integer() ? found->get<int64_t>() : fallback;
-}
-
-bool flag(const Json& table, const char* key, bool fallback) {
-  const auto found = table.find(key);
-  return found != table.end() && found->is_boolean() ? found->get<bool>() : fallback;
-}
 
 // Members joined by dots, each followed by any number of [*] or [N].
 bool is_metric_path(std::string_view path) {
@@ -143,48 +85,6 @@ void judge_policy(Judge& judge, const TomlDocument& document) {
     judge.error("gate", "no gate: every run would pass", "add at least one [[gate]]");
 }
 
-void judge_suite(Judge& judge, const TomlDocument& document) {
-  judge.unique("lane", "id");
-  judge.each("lane", [&](const Json& lane, const std::string& path) {
-    const int64_t concurrency = integer(lane, "concurrency", 1);
-    const int64_t requests = integer(lane, "requests", 12);
-    if (requests < concurrency)
-      judge.error(path + ".requests",
-                  std::to_string(requests) + " requests never reach a concurrency of " +
-                      std::to_string(concurrency),
-                  "wanted at least as many requests as concurrency");
-    if (!flag(lane, "stream", true) && flag(lane, "fixed_output", true) &&
-        integer(lane, "output_tokens", 128) == 1)
-      judge.warning(path + ".stream", "an answer of one token without a stream shows no speed",
-                    "raise output_tokens, or stream");
-  });
-  for (const char* list : {"include", "efforts"}) {
-    std::set<std::string> seen;
-    const Json* values = find_value(document.value, std::string("checks.") + list);
-    if (!values || !values->is_array()) continue;
-    for (size_t i = 0; i < values->size(); ++i)
-      if ((*values)[i].is_string() && !seen.insert((*values)[i].get<std::string>()).second)
-        judge.error(std::string("checks.") + list + "[" + std::to_string(i) + "]",
-                    (*values)[i].dump() + " stands twice", "remove one of the two");
-  }
-  if (const Json* targets = find_value(document.value, "ladder.targets");
-      targets && targets->is_array()) {
-    for (size_t i = 1; i < targets->size(); ++i)
-      if ((*targets)[i].is_number() && (*targets)[i - 1].is_number() &&
-          (*targets)[i] <= (*targets)[i - 1])
-        judge.error("ladder.targets[" + std::to_string(i) + "]",
-                    (*targets)[i].dump() + " is not above " + (*targets)[i - 1].dump(),
-                    "list the targets in ascending order");
-  }
-  if (const Json* depths = find_value(document.value, "ladder.depths");
-      depths && depths->is_array()) {
-    for (size_t i = 0; i < depths->size(); ++i)
-      if ((*depths)[i].is_number() && ((*depths)[i] <= 0 || (*depths)[i] >= 1))
-        judge.error("ladder.depths[" + std::to_string(i) + "]", "found " + (*depths)[i].dump(),
-                    "wanted a number above 0 and below 1");
-  }
-}
-
 void judge_host(Judge& judge, const TomlDocument&) {
   judge.unique("role", "name");
   judge.unique("role", "gpu");
@@ -226,6 +126,7 @@ Loaded<T> finish(Loaded<TomlDocument> toml, const Schema& schema, Judgement judg
   value.path = toml.value->file;
   value.name = text(toml.value->value, "name");
   value.canonical = schema.with_defaults(toml.value->value);
+  settle_lanes(value.canonical, toml.value->value);
   for (const Field& field : schema.fields())
     if (field.label) value.canonical.erase(std::string(field.path));
   Json elements = value.canonical.value(list, Json::array());

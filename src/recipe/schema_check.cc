@@ -75,6 +75,8 @@ bool has_type(FieldType type, const Json& value) {
     case FieldType::kIntegerList:
     case FieldType::kNumberList:
       return value.is_array();
+    case FieldType::kLength:
+      return value.is_number_integer() || value.is_object();
     case FieldType::kAny:
       return true;
   }
