@@ -1,13 +1,26 @@
 #include "evidence/distribution.h"
 
 #include <algorithm>
+#include <array>
+
+#include "stats/percentile.h"
 
 namespace anvil::evidence {
 
 namespace {
-// Rank ceil(q n / 100), from 1.
-size_t nearest_rank(size_t n, size_t q) {
-  return std::max<size_t>(1, (q * n + 99) / 100);
+constexpr stats::PerMille kMedian = 500;
+
+struct Published {
+  const char* name;
+  stats::PerMille percentile;
+  size_t floor;
+};
+const std::array<Published, 4>& floors() {
+  static const std::array<Published, 4> kFloors{{{"p50", kMedian, stats::sample_floor(kMedian)},
+                                                 {"p90", 900, stats::sample_floor(900)},
+                                                 {"p95", 950, stats::sample_floor(950)},
+                                                 {"p99", 990, stats::sample_floor(990)}}};
+  return kFloors;
 }
 
 double sum_of(const std::vector<double>& values) {
@@ -36,21 +49,14 @@ Json distribution_of(std::vector<T>& values, double divisor) {
   out["min"] = published(*least);
   out["max"] = published(*most);
 
-  // Ranks rise, so each selection works on what lies above the one before.
-  auto from = values.begin();
-  const auto at_rank = [&](size_t q) {
-    const auto place = values.begin() + static_cast<std::ptrdiff_t>(nearest_rank(n, q) - 1);
-    if (place >= from) {
-      std::nth_element(from, place, values.end());
-      from = place + 1;
-    }
-    return published(*place);
-  };
-  if (n < kFloorP50) out["median_below_floor"] = at_rank(50);
-  if (n >= kFloorP50) out["p50"] = at_rank(50);
-  if (n >= kFloorP90) out["p90"] = at_rank(90);
-  if (n >= kFloorP95) out["p95"] = at_rank(95);
-  if (n >= kFloorP99) out["p99"] = at_rank(99);
+  stats::RisingPercentiles<T> percentiles(values);
+  const auto at = [&](stats::PerMille q) { return published(percentiles.at(q)); };
+  for (const Published& each : floors()) {
+    if (n >= each.floor)
+      out[each.name] = at(each.percentile);
+    else if (each.percentile == kMedian)
+      out["median_below_floor"] = at(kMedian);
+  }
   return out;
 }
 }  // namespace
@@ -65,10 +71,7 @@ Json distribution_ms(std::vector<int64_t>& nanos) {
 
 std::optional<double> median(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
-  const auto place =
-      values.begin() + static_cast<std::ptrdiff_t>(nearest_rank(values.size(), 50) - 1);
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+  return stats::RisingPercentiles<double>(values).at(kMedian);
 }
 
 }  // namespace anvil::evidence

@@ -8,15 +8,10 @@
 
 namespace anvil::evidence {
 
-// Fewest values for which a percentile may be published at 99 % confidence.
-inline constexpr size_t kFloorP50 = 11;
-inline constexpr size_t kFloorP90 = 64;
-inline constexpr size_t kFloorP95 = 130;
-inline constexpr size_t kFloorP99 = 662;
-
 // {"n","min","p50","p90","p95","p99","max","mean","median_below_floor"}: nearest-rank percentiles
-// (the value at rank ceil(q n / 100)), null below their floor; "median_below_floor" is the
-// nearest-rank median where n is below the floor of p50, else null. Values are reordered.
+// (the value at rank ceil(q n / 100)), null below their floor (stats::sample_floor at 99 %);
+// "median_below_floor" is the nearest-rank median where n is below the floor of p50, else null.
+// Values are reordered.
 Json distribution(std::vector<double>& values);
 // The same in milliseconds for durations in nanoseconds.
 Json distribution_ms(std::vector<int64_t>& nanos);
