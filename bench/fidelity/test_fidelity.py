@@ -55,7 +55,7 @@ class Adapters(unittest.TestCase):
     def test_anvil(self):
         first, second = tools.anvil_read(RECORDED / "anvil")
         self.assertEqual((first.first_output_ms, first.gaps_ms, first.output_tokens, first.per_token_ms), (100.2, [50.0] * 4, 5, 50.0))
-        self.assertEqual(second.first_output_ms, 101.2)
+        self.assertEqual((second.first_output_ms, second.id), (101.2, "scripted-4"))
 
     def test_output_that_is_missing_or_of_another_version(self):
         for tool in tools.TOOLS.values():

@@ -164,11 +164,13 @@ def anvil_command(program, load):
 
 @fields
 def anvil_read(folder):
+    """The engine builds the id of its answer from that of the request, which it invents where the client sends none."""
     out = []
     for row in load_json(folder / "stdout")["requests"]:
         if row["outcome"] != "ok":
             continue
-        out.append(Report(id=row.get("id"), start_ns=row.get("sent_ns"), first_output_ms=row["ttfo_ms"], gaps_ms=row["chunk_gaps_ms"],
+        answer = row.get("answer_id") or ""
+        out.append(Report(id=answer.removeprefix("chatcmpl-") or None, start_ns=row.get("sent_ns"), first_output_ms=row["ttfo_ms"], gaps_ms=row["chunk_gaps_ms"],
                           mean_gap_ms=None, per_token_ms=row["tpot_ms"], output_tokens=row["output_tokens"],
                           prompt_tokens=row["prompt_tokens"]))
     return out
