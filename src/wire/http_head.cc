@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "wire/head_text.h"
 
 namespace anvil::wire {
 
@@ -14,45 +15,10 @@ tl::unexpected<Error> broken(std::string detail) {
   return fail(Kind::kProtocol, Side::kUpstream, "HTTP head: " + std::move(detail));
 }
 
-bool is_token_char(char c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-  return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
-}
-
-// Control bytes other than HT; they have no place anywhere in a head.
-bool is_forbidden(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return (byte < 0x20 && c != '\t') || byte == 0x7f;
-}
-
-std::string_view trim_space(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-bool list_has(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const size_t comma = std::min(list.find(','), list.size());
-    if (base::iequals(trim_space(list.substr(0, comma)), word)) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return false;
-}
-
 Result<uint64_t> plain_length(std::string_view text) {
-  if (text.empty() || text.size() > 18 ||
-      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    return broken("Content-Length is not one plain number: '" +
-                  base::to_valid_utf8(text.substr(0, 40)) + "'");
-  }
-  uint64_t value = 0;
-  for (char c : text) value = value * 10 + static_cast<uint64_t>(c - '0');
-  return value;
+  if (const auto value = digits(text)) return *value;
+  return broken("Content-Length is not one plain number: '" +
+                base::to_valid_utf8(text.substr(0, 40)) + "'");
 }
 
 }  // namespace
