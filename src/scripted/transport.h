@@ -1,0 +1,64 @@
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/files.h"
+#include "base/result.h"
+
+namespace anvil::scripted {
+
+// The certificate and key that a server shows. Immutable once loaded; shared by its connections.
+class TlsIdentity {
+ public:
+  // PEM files: the certificate with its chain, and its key. Errors name the file.
+  static Result<std::shared_ptr<const TlsIdentity>> load(const std::string& certificate,
+                                                         const std::string& key);
+  SSL_CTX* get() const { return context_.get(); }
+
+ private:
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
+  std::unique_ptr<SSL_CTX, Free> context_;
+};
+
+// The bytes of one accepted connection, plain or TLS. Never blocks. Owner's thread; the thread must
+// not die of SIGPIPE.
+class Transport {
+ public:
+  enum class State { kOk, kAgain, kClosed };
+  struct Moved {
+    State state = State::kOk;
+    size_t bytes = 0;
+  };
+
+  Transport() = default;
+  // `identity` may be null: plain.
+  Transport(base::Fd fd, const TlsIdentity* identity);
+
+  Moved read(std::span<char> into);
+  Moved write(std::string_view bytes);
+  int fd() const { return fd_.get(); }
+  bool open() const { return static_cast<bool>(fd_); }
+  // A TLS handshake waits for room in the socket.
+  bool wants_write() const { return wants_write_; }
+  void close();  // with a farewell, where the protocol has one
+  void reset();  // the peer sees a TCP reset
+
+ private:
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+  Moved judge(int result);
+
+  base::Fd fd_;
+  std::unique_ptr<SSL, Free> ssl_;
+  bool wants_write_ = false;
+};
+
+}  // namespace anvil::scripted
