@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import signal
 import subprocess
 import threading
@@ -10,6 +11,8 @@ import threading
 import score
 
 MODEL = "scripted"
+# 4096 requests of 32 tokens, with room for heads, ends and warm-up.
+LEDGER_EVENTS = 1_000_000
 
 # What the streams look like. `steady` is the one whose timing is compared at every level; the others show at one level what
 # a client makes of a stream that is not one token per event.
@@ -71,15 +74,14 @@ class Engine:
     def start(self, schedule_text, patience_s=20):
         (self.folder / "schedule.toml").write_text(schedule_text)
         command = ["taskset", "-c", self.cpus, str(self.anvil), "engine", "--schedule", str(self.folder / "schedule.toml"),
-                   "--ledger", str(self.folder / "ledger.jsonl"), "--json"]
+                   "--ledger", str(self.folder / "ledger.jsonl"), "--ledger-events", str(LEDGER_EVENTS)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open(self.folder / "engine.err", "wb"),
                                         stdin=subprocess.DEVNULL, start_new_session=True, text=True)
         lines = queue.Queue()
         threading.Thread(target=lambda: lines.put(self.process.stdout.readline()), daemon=True).start()
         try:
-            line = lines.get(timeout=patience_s)
-            self.url = json.loads(line)["base_url"]
-        except (queue.Empty, ValueError, KeyError):
+            self.url = re.fullmatch(r"listening on (http://\S+)\n", lines.get(timeout=patience_s)).group(1)
+        except (queue.Empty, AttributeError):
             self.kill()
             error = (self.folder / "engine.err").read_text(errors="replace").strip().splitlines()
             raise EngineFailed(f"anvil engine did not say where it listens{': ' + error[-1] if error else ''}") from None

@@ -125,9 +125,11 @@ def score(reports, truths, asked_streams, wall_minus_monotonic_ns=0):
     distance, of_median = gap_errors(pairs)
     tokens = [report.output_tokens == truth.output_tokens for report, truth in pairs]
     prompt = [report.prompt_tokens == truth.prompt_tokens for report, truth in pairs if truth.prompt_tokens is not None]
-    most, mean = in_flight(truths, asked_streams)
-    began, ended = min(truth.received_ns for truth in truths), max(truth.ended_ns for truth in truths)
-    events = sum(len(truth.outputs) for truth in truths)
+    # From here on only what was measured: warm-up and probes of a tool are in the ledger too.
+    measured = [truth for _, truth in pairs]
+    most, mean = in_flight(measured, asked_streams)
+    began, ended = min(truth.received_ns for truth in measured), max(truth.ended_ns for truth in measured)
+    events = sum(len(truth.outputs) for truth in measured)
     return {
         "joined_by": joined_by,
         "requests": len(pairs),
@@ -145,7 +147,7 @@ def score(reports, truths, asked_streams, wall_minus_monotonic_ns=0):
         "in_flight_max": most,
         "in_flight_mean": mean,
         "output_events": events,
-        "events": sum(truth.events for truth in truths),
+        "events": sum(truth.events for truth in measured),
         "events_per_s": events / ((ended - began) / 1e9),
         "began_ns": began,
         "ended_ns": ended,

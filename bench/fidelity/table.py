@@ -135,6 +135,16 @@ def variant_table(record, variants):
     return out
 
 
+def doubts(record):
+    """What the clients themselves hold against their figures, by level: a list of Markdown lines."""
+    found = {}
+    for run in record["runs"]:
+        for text in run["doubts"]:
+            found.setdefault((run["tool"], text), []).append(run["streams"])
+    return [f"- {title(record, tool)} at {', '.join(map(str, sorted(set(levels))))} streams ({len(levels)} runs): {text}"
+            for (tool, text), levels in found.items()]
+
+
 def sources(record):
     return head("client", "first output", "gap") + [row(title(record, name), f"`{tools.TOOLS[name].first_output}`", tools.TOOLS[name].gap)
                                                     for name in names(record)]
@@ -161,6 +171,8 @@ def markdown(record, variants, with_void=False):
     shown = variant_table(record, variants)
     if len(shown) > 2:
         lines += ["Other streams, one level:", "", *shown, ""]
+    if doubts(record):
+        lines += ["What the clients themselves hold against these runs:", "", *doubts(record), ""]
     lines += ["What is compared, by the client's own name:", "", *sources(record), END]
     return "\n".join(lines) + "\n"
 

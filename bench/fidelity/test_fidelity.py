@@ -39,6 +39,7 @@ class Adapters(unittest.TestCase):
         self.assertEqual((first.gaps_ms, first.mean_gap_ms, first.output_tokens, first.prompt_tokens), (None, 50.25, 5, 16))
         self.assertIsNone(first.id)
         self.assertEqual(second.start_ns - first.start_ns, 10**9)
+        self.assertEqual(tools.guidellm_doubts(RECORDED / "guidellm"), ["root_late"])
 
     def test_aiperf(self):
         first, second = tools.aiperf_read(RECORDED / "aiperf")
@@ -56,6 +57,7 @@ class Adapters(unittest.TestCase):
         first, second = tools.anvil_read(RECORDED / "anvil")
         self.assertEqual((first.first_output_ms, first.gaps_ms, first.output_tokens, first.per_token_ms), (100.2, [50.0] * 4, 5, 50.0))
         self.assertEqual((second.first_output_ms, second.id), (101.2, "scripted-4"))
+        self.assertEqual(tools.anvil_doubts(RECORDED / "anvil"), [])
 
     def test_output_that_is_missing_or_of_another_version(self):
         for tool in tools.TOOLS.values():
@@ -104,6 +106,10 @@ class Scores(unittest.TestCase):
         reports = [report(101, start=1999 + wall // MS), report(102, start=999 + wall // MS)]
         pairs, how = score.join(reports, truths, wall)
         self.assertEqual((how, [(r.first_output_ms, t.id) for r, t in pairs]), ("start", [(102, "x"), (101, "y")]))
+
+    def test_what_only_warmed_up_is_not_counted(self):
+        s = score.score([report(101, "a")], [truth("warm-up"), truth("a", 5000)], 1)
+        self.assertEqual((s["requests"], s["requests_in_ledger"], s["output_events"], s["in_flight_max"], s["began_ns"]), (1, 2, 3, 1, 5000 * MS))
 
     def test_join_without_either_pairs_ranks(self):
         pairs, how = score.join([report(130), report(110)], [truth("x", at=(120, 130)), truth("y", at=(100, 110))])
@@ -178,7 +184,7 @@ def run_of(tool, streams, round_number, error, variant="steady", void=(), failed
     scores = score.score([report(100 + error, "a", 0)], [truth("a")], 1)
     scores.pop("began_ns"), scores.pop("ended_ns")
     scores.update(cpu_us_per_event=4.0, rss_mib=10.0, whole_cpu_s=1.0)
-    return {"tool": tool, "variant": variant, "streams": streams, "round": round_number, "void": list(void), "failed": failed,
+    return {"tool": tool, "variant": variant, "streams": streams, "round": round_number, "void": list(void), "failed": failed, "doubts": ["root_late"],
             "scores": None if failed else scores}
 
 
@@ -200,6 +206,9 @@ class Table(unittest.TestCase):
         self.assertIn("| GuideLLM | not run: no matching distribution |", text)
         self.assertIn("| a role event first | Anvil 1.0 | 102 / 100 |", text)
         self.assertNotIn("sanitizers", text)
+
+    def test_doubts_are_listed_once_with_their_levels(self):
+        self.assertIn("- AIPerf 0.13.0 at 1, 32 streams (2 runs): root_late\n", table.markdown(self.RECORD, self.VARIANTS))
 
     def test_every_row_is_as_wide_as_its_head(self):
         width = 0

@@ -5,7 +5,6 @@ One function builds a command line, one reads the tool's own output; TOOLS is th
 import dataclasses
 import json
 import pathlib
-import re
 import typing
 
 
@@ -42,11 +41,12 @@ class Tool:
     program: str                # below the tool's environment; empty for Anvil itself
     command: typing.Callable    # (program, Load) -> list
     read: typing.Callable       # folder -> [Report]
-    version: typing.Callable    # what `program --version` printed -> text
+    doubts: typing.Callable     # folder -> what the tool itself holds against its figures, as texts
     start_clock: str            # "wall" or "monotonic": the clock of Report.start_ns
     environment: dict
     first_output: str           # the tool's own name of what is compared
     gap: str
+    codes: tuple = (0,)         # exit codes after which there is output to read
 
 
 class Unreadable(Exception):
@@ -92,6 +92,11 @@ def guidellm_read(folder):
                           gaps_ms=None, mean_gap_ms=request["inter_token_latency_ms"], per_token_ms=request["inter_token_latency_ms"],
                           output_tokens=request["output_tokens"], prompt_tokens=request["prompt_tokens"]))
     return out
+
+
+@fields
+def guidellm_doubts(folder):
+    return [warning["code"] for warning in load_json(folder / "guidellm.json")["benchmarks"][0].get("warnings") or []]
 
 
 # ---------------------------------------------------------------- AIPerf
@@ -159,7 +164,8 @@ def vllm_read(folder):
 
 def anvil_command(program, load):
     return [program, "bench", "--url", load.url, "--model", load.model, "--concurrency", str(load.streams),
-            "--requests", str(load.requests), "--max-tokens", str(load.output_tokens), "--json", "--rows"]
+            "--requests", str(load.requests), "--prompt-tokens", str(load.prompt_tokens), "--max-tokens", str(load.output_tokens),
+            "--json", "--rows"]
 
 
 @fields
@@ -176,20 +182,23 @@ def anvil_read(folder):
     return out
 
 
-def number(text):
-    """The first version number in what a program printed."""
-    found = re.search(r"\d+(\.\d+)+\S*", text)
-    return found.group(0) if found else "unknown"
+@fields
+def anvil_doubts(folder):
+    return load_json(folder / "stdout")["invalid_reasons"]
+
+
+def none(_folder):
+    return []
 
 
 # AIPerf takes a folder for a repository's name when it is told to stay offline; the others must be told.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 TOOLS = {tool.name: tool for tool in [
-    Tool("anvil", "Anvil", "", anvil_command, anvil_read, number, "monotonic", {}, "ttfo_ms", "chunk_gaps_ms"),
-    Tool("guidellm", "GuideLLM", "guidellm", guidellm_command, guidellm_read, number, "wall", OFFLINE,
+    Tool("anvil", "Anvil", "", anvil_command, anvil_read, anvil_doubts, "monotonic", {}, "ttfo_ms", "chunk_gaps_ms", (0, 1)),
+    Tool("guidellm", "GuideLLM", "guidellm", guidellm_command, guidellm_read, guidellm_doubts, "wall", OFFLINE,
          "time_to_first_token_ms", "inter_token_latency_ms (one mean per request)"),
-    Tool("aiperf", "AIPerf", "aiperf", aiperf_command, aiperf_read, number, "wall", {}, "time_to_first_token", "inter_chunk_latency"),
-    Tool("vllm", "vllm bench serve", "vllm", vllm_command, vllm_read, number, "monotonic",
+    Tool("aiperf", "AIPerf", "aiperf", aiperf_command, aiperf_read, none, "wall", {}, "time_to_first_token", "inter_chunk_latency"),
+    Tool("vllm", "vllm bench serve", "vllm", vllm_command, vllm_read, none, "monotonic",
          {**OFFLINE, "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}, "ttfts", "itls"),
 ]}
