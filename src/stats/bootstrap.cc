@@ -25,6 +25,13 @@ Result<RatioOfMedians> estimate(std::vector<double> a, std::vector<double> b) {
   out.ratio = out.median_b / out.median_a;
   return out;
 }
+
+// Most values that one block has of an arm.
+size_t largest(std::span<const Block> blocks, std::vector<double> Block::*arm) {
+  size_t most = 0;
+  for (const Block& block : blocks) most = std::max(most, (block.*arm).size());
+  return most;
+}
 }  // namespace
 
 Result<void> check(const BootstrapOptions& options) {
@@ -64,17 +71,20 @@ Result<RatioOfMedians> ratio_of_medians(std::span<const Block> blocks,
   if (blocks.size() < 2) return out;
 
   Random random(options.seed);
+  std::vector<double> drawn_a(blocks.size() * largest(blocks, &Block::a));
+  std::vector<double> drawn_b(blocks.size() * largest(blocks, &Block::b));
   out.resampled.reserve(options.resamples);
   while (out.resampled.size() < options.resamples) {
-    a.clear();
-    b.clear();
+    double* end_a = drawn_a.data();
+    double* end_b = drawn_b.data();
     for (size_t i = 0; i < blocks.size(); ++i) {
       const Block& block = blocks[random.below(blocks.size())];
-      a.insert(a.end(), block.a.begin(), block.a.end());
-      b.insert(b.end(), block.b.begin(), block.b.end());
+      end_a = std::copy(block.a.begin(), block.a.end(), end_a);
+      end_b = std::copy(block.b.begin(), block.b.end(), end_b);
     }
-    if (a.empty() || b.empty()) continue;
-    out.resampled.push_back(median_in_place(b) / median_in_place(a));
+    if (end_a == drawn_a.data() || end_b == drawn_b.data()) continue;
+    out.resampled.push_back(median_in_place({drawn_b.data(), end_b}) /
+                            median_in_place({drawn_a.data(), end_a}));
   }
   std::sort(out.resampled.begin(), out.resampled.end());
   return out;

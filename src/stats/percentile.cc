@@ -27,7 +27,7 @@ size_t sample_floor(PerMille q, double confidence) {
   return high;
 }
 
-double median_in_place(std::vector<double>& values) {
+double median_in_place(std::span<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2) return *middle;

@@ -53,7 +53,7 @@ class RisingPercentiles {
 // The middle value, or the mean of the two middle ones: for estimates from few runs, where the
 // nearest rank would always take the lower one. Reorders the values, which are at least one and
 // hold no NaN.
-double median_in_place(std::vector<double>& values);
+double median_in_place(std::span<double> values);
 // The same of a copy; nothing of none.
 std::optional<double> median(std::vector<double> values);
 
