@@ -29,7 +29,8 @@ int run_verify(const std::string& run, const std::string& runs_dir, bool json) {
                           {"artifacts", outcome->artifacts},
                           {"numbers", outcome->numbers},
                           {"rows", outcome->rows},
-                          {"mismatches", mismatches}});
+                          {"mismatches", mismatches},
+                          {"not_compared", outcome->not_compared}});
   } else {
     std::string text;
     for (const auto& mismatch : outcome->mismatches)
@@ -46,6 +47,7 @@ int run_verify(const std::string& run, const std::string& runs_dir, bool json) {
           "INCOMPLETE: what is there is consistent, but the run was never sealed; " + counts + "\n";
     else
       text += "OK: " + counts + ", all equal\n";
+    for (const auto& what : outcome->not_compared) text += "NOT COMPARED: " + what + "\n";
     printed = print(text);
   }
   if (printed != base::kExitOk) return printed;

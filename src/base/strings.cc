@@ -192,6 +192,16 @@ std::string format_number(double value) {
   return {buffer, static_cast<size_t>(end - buffer)};
 }
 
+std::string in_file_name(std::string_view name) {
+  std::string out;
+  for (const char c : name.substr(0, 60)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    out += plain ? c : '-';
+  }
+  return out.empty() ? "unnamed" : out;
+}
+
 std::string shell_quote(std::string_view word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_";

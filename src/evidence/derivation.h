@@ -12,7 +12,7 @@ namespace anvil::evidence {
 
 // The documents of a run that results are derived from; null where the run has none.
 struct DerivationInputs {
-  Json plan, suite, identity, launch, checks;
+  Json plan, suite, identity, launch, checks, load, calibration;
   std::vector<Json> journal;  // lines before the step "derive" began
 };
 Result<DerivationInputs> derivation_inputs(const RunReader& run);

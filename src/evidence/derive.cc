@@ -37,15 +37,15 @@ Result<DerivationInputs> derivation_inputs(const RunReader& run) {
   inputs.identity = TRY(optional_document(run, "identity.json"));
   inputs.launch = TRY(optional_document(run, "launch.json"));
   inputs.checks = TRY(optional_document(run, "checks.json"));
+  inputs.load = TRY(optional_document(run, "load.json"));
+  inputs.calibration = TRY(optional_document(run, "calibration.json"));
   inputs.journal = TRY(journal_before(run, "derive"));
   return inputs;
 }
 
 struct Derivation::State {
   explicit State(DerivationInputs from)
-      : inputs(std::move(from)),
-        lanes(inputs.plan, inputs.suite),
-        ladder(inputs.plan, inputs.suite) {}
+      : inputs(std::move(from)), lanes(inputs), ladder(inputs.plan, inputs.suite) {}
 
   DerivationInputs inputs;
   RequestTotals totals;
@@ -89,7 +89,7 @@ void Derivation::add_sample(const Json& sample) {
 Json Derivation::finish() {
   State& state = *state_;
   const DerivationInputs& inputs = state.inputs;
-  return Json{{"schema", "anvil/results/v1"},
+  return Json{{"schema", "anvil/results/v2"},
               {"requests", state.totals.finish()},
               {"identity", derive_identity(inputs.identity)},
               {"startup", derive_startup(inputs.launch, inputs.journal)},

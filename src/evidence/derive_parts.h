@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "evidence/client_error.h"
+#include "evidence/derivation.h"
 #include "evidence/request_row.h"
 
 // The parts of results.json, one per subject. Each is pure and total: documents of any shape give a
@@ -30,7 +32,7 @@ class RequestTotals {
 // Purpose::kLane.
 class Lanes {
  public:
-  Lanes(const Json& plan, const Json& suite);
+  explicit Lanes(const DerivationInputs& inputs);
   ~Lanes();
   void add(const RequestRow& row);
   Json finish();
@@ -40,6 +42,8 @@ class Lanes {
   Lane& lane(const std::string& id);
   std::vector<std::unique_ptr<Lane>> lanes_;
   Json default_proof_;
+  Json load_;  // load.json: what the client and the engine's counters say of each lane
+  ClientError client_error_;
 };
 
 // "ladder": one object per target and cache state. Rows of Purpose::kLadder, and Purpose::kProbe

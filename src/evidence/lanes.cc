@@ -1,8 +1,11 @@
 #include <algorithm>
 
+#include "evidence/counter_delta.h"
+#include "evidence/curve.h"
 #include "evidence/derive_parts.h"
 #include "evidence/distribution.h"
 #include "evidence/json_access.h"
+#include "evidence/lane_load.h"
 #include "evidence/row_metrics.h"
 
 namespace anvil::evidence {
@@ -39,25 +42,29 @@ struct Lanes::Lane {
   Sum prompt, completion, cached, reasoning, drafted, accepted;
   bool completion_known = true;
   int64_t per_chunk = 0, assumed = 0, missed_length = 0;
+  LaneLoad load;
   std::optional<Nanos> first_sent, last_output;
 
   void add(const RequestRow& row) {
     ++total;
     if (cache_state.empty()) cache_state = row.cache_state;
     if (!concurrency) concurrency = row.concurrency;
+    const RowMetrics metrics = measure(row);
     if (row.outcome != Outcome::kOk) {
       ++failed;
+      load.add(row, metrics, false);
       return;
     }
-    const RowMetrics metrics = measure(row);
     ++proofs[std::string(metrics.cached_source)];
     if (const auto why = refuse_cache_state(row.cache_state, metrics, proof_demanded);
         !why.empty()) {
       ++refused;
       ++refusals[std::string(why)];
+      load.add(row, metrics, false);
       return;
     }
     ++ok;
+    load.add(row, metrics, true);
     ++token_source[row.token_source.empty() ? "none" : row.token_source];
     count(row, metrics);
     time(row, metrics);
@@ -131,7 +138,28 @@ struct Lanes::Lane {
         {"acceptance", static_cast<double>(*accepted.value) / static_cast<double>(*drafted.value)}};
   }
 
-  Json finish() {
+  // The whole time in which requests were under way, those that failed included.
+  static Json wall(const Json& client) {
+    const auto began = number(client, "began_ns"), ended = number(client, "ended_ns");
+    if (!began || !ended || *ended <= *began) return nullptr;
+    return (*ended - *began) / 1e9;
+  }
+
+  // `recorded`: of this lane in load.json.
+  Json finish(const Json& recorded, const ClientError& client_error) {
+    using Of = ClientError::Of;
+    const auto timed = [&](std::vector<int64_t>& nanos, Of what) {
+      Json out = distribution_ms(nanos);
+      client_error.annotate(id, what, out);
+      return out;
+    };
+    Json tpot_ms = distribution(tpot);
+    client_error.annotate(id, Of::kGap, tpot_ms);
+    Json curves{{"ttfo_ms", curve_ms(ttfo)},
+                {"e2e_ms", curve_ms(e2e)},
+                {"chunk_gap_ms", curve_ms(gaps)},
+                {"tpot_ms", curve(tpot)},
+                {"decode_tok_s", curve(decode)}};
     std::optional<double> window_s, aggregate, success;
     if (first_sent && last_output && *last_output > *first_sent)
       window_s = static_cast<double>(*last_output - *first_sent) / 1e9;
@@ -154,20 +182,21 @@ struct Lanes::Lane {
         {"requests", {{"total", total}, {"ok", ok}, {"failed", failed}, {"refused", refused}}},
         {"refusals", refusals},
         {"success_rate", or_null(success)},
-        {"ttfe_ms", distribution_ms(ttfe)},
-        {"ttfo_ms", distribution_ms(ttfo)},
-        {"ttfv_ms", distribution_ms(ttfv)},
-        {"e2e_ms", distribution_ms(e2e)},
-        {"done_ms", distribution_ms(done)},
-        {"generation_ms", distribution_ms(generation)},
-        {"chunk_gap_ms", distribution_ms(gaps)},
+        {"ttfe_ms", timed(ttfe, Of::kFirstOutput)},
+        {"ttfo_ms", timed(ttfo, Of::kFirstOutput)},
+        {"ttfv_ms", timed(ttfv, Of::kFirstOutput)},
+        {"e2e_ms", timed(e2e, Of::kFirstOutput)},
+        {"done_ms", timed(done, Of::kFirstOutput)},
+        {"generation_ms", timed(generation, Of::kFirstOutput)},
+        {"chunk_gap_ms", timed(gaps, Of::kGap)},
         {"send_delay_ms", distribution_ms(send_delay)},
-        {"tpot_ms", distribution(tpot)},
+        {"tpot_ms", tpot_ms},
         {"tpot_assumption", assumption()},
         {"decode_tok_s", distribution(decode)},
         {"effective_prefill_tok_s", distribution(effective_prefill)},
         {"computed_prefill_tok_s", distribution(computed_prefill)},
         {"window_s", or_null(window_s)},
+        {"wall_s", wall(member(recorded, "client"))},
         {"aggregate_output_tok_s", or_null(aggregate)},
         {"tokens",
          {{"prompt", or_null(prompt.value)},
@@ -176,18 +205,31 @@ struct Lanes::Lane {
           {"reasoning", or_null(reasoning.value)}}},
         {"token_source", token_source},
         {"tokens_per_chunk", tokens_per_chunk},
-        {"speculation", speculation()}};
+        {"speculation", speculation()},
+        {"curves", curves},
+        {"service_ms", timed(load.service, Of::kFirstOutput)},
+        {"schedule_ms", timed(load.schedule, Of::kFirstOutput)},
+        {"load", load.describe(spec, recorded)},
+        {"steady", load.steady()},
+        {"goodput", load.goodput(spec)},
+        {"counters", counter_delta(member(member(recorded, "counters"), "before"),
+                                   member(member(recorded, "counters"), "after"))},
+        {"client", load.judge_client(recorded, client_error.summary(id))}};
   }
 };
 
-Lanes::Lanes(const Json& plan, const Json& suite) : default_proof_(member(suite, "cache_proof")) {
-  const Json& planned =
-      member(plan, "lanes").is_array() ? member(plan, "lanes") : member(suite, "lane");
+Lanes::Lanes(const DerivationInputs& inputs)
+    : default_proof_(member(inputs.suite, "cache_proof")),
+      load_(inputs.load),
+      client_error_(inputs.calibration) {
+  const Json& planned = member(inputs.plan, "lanes").is_array() ? member(inputs.plan, "lanes")
+                                                                : member(inputs.suite, "lane");
   for (const Json& spec : elements(planned)) {
     const std::string id = text(spec, "id");
     if (id.empty()) continue;
     Lane& lane = this->lane(id);
     lane.spec = spec;
+    lane.load = LaneLoad(is_open_loop(spec));
     const std::string proof = text(spec, "cache_proof");
     if (!proof.empty()) lane.proof_demanded = proof != "none";
     // Most of what is kept; a plan that asks for more than a run can hold is not believed.
@@ -215,7 +257,12 @@ void Lanes::add(const RequestRow& row) {
 
 Json Lanes::finish() {
   Json out = Json::array();
-  for (const auto& lane : lanes_) out.push_back(lane->finish());
+  for (const auto& lane : lanes_) {
+    Json recorded = nullptr;
+    for (const Json& entry : elements(member(load_, "lanes")))
+      if (text(entry, "id") == lane->id) recorded = entry;
+    out.push_back(lane->finish(recorded, client_error_));
+  }
   return out;
 }
 

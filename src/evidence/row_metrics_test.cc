@@ -33,7 +33,9 @@ RequestRow stream(const std::vector<Event>& events, std::optional<int64_t> compl
 }
 
 Json lane_of(const std::vector<RequestRow>& rows, Json plan = nullptr) {
-  Lanes lanes(plan, nullptr);
+  DerivationInputs inputs;
+  inputs.plan = plan;
+  Lanes lanes(inputs);
   for (const RequestRow& row : rows) lanes.add(row);
   return lanes.finish()[0];
 }
@@ -254,7 +256,9 @@ TEST(Lanes, SpeculationAndMissedLength) {
 }
 
 TEST(Lanes, PlannedLanesWithoutRowsAreListed) {
-  Lanes lanes(Json{{"lanes", {{{"id", "b"}}, {{"id", "a"}}, {{"no", "id"}}, 3}}}, nullptr);
+  DerivationInputs inputs;
+  inputs.plan = {{"lanes", {{{"id", "b"}}, {{"id", "a"}}, {{"no", "id"}}, 3}}};
+  Lanes lanes(inputs);
   RequestRow row = stream({{1, {}}}, 1);
   row.lane = "extra";
   lanes.add(row);

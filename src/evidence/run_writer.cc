@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/strings.h"
 #include "evidence/artifact.h"
 #include "evidence/journal.h"
 
@@ -25,16 +26,6 @@ constexpr std::string_view kReserveName = "reserve";
 bool may_compress(std::string_view file) {
   return file != "manifest.json" && file != "journal.jsonl" && file != "report.html" &&
          !file.ends_with(".toml") && !file.ends_with(".zst");
-}
-
-std::string in_file_name(std::string_view recipe) {
-  std::string out;
-  for (const char c : recipe.substr(0, 60)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '_' || c == '-';
-    out += plain ? c : '-';
-  }
-  return out.empty() ? "recipe" : out;
 }
 
 Result<void> take_reserve(const std::string& path) {
@@ -233,7 +224,7 @@ RunWriter::~RunWriter() = default;
 Result<std::unique_ptr<RunWriter>> RunWriter::create(const std::string& runs_dir,
                                                      const Frozen& frozen) {
   const base::WallAnchor now = base::wall_anchor();
-  const std::string run = base::utc_compact(now.wall) + "-" + in_file_name(frozen.recipe_name) +
+  const std::string run = base::utc_compact(now.wall) + "-" + base::in_file_name(frozen.recipe_name) +
                           "-" + base::random_hex(3);
   const Freeze frozen_run = TRY(freeze(run, frozen, now));
   if (auto made = base::make_directories(runs_dir); !made) return fail(std::move(made).error());

@@ -66,7 +66,7 @@ TEST(RunWriter, RecipeNamesBecomeFileNames) {
   ASSERT_TRUE(writer);
   EXPECT_NE((*writer)->run_id().find("-a-b-..---"), std::string::npos);
   frozen.recipe_name = "";
-  EXPECT_NE((*RunWriter::create(folder.path(), frozen))->run_id().find("-recipe-"),
+  EXPECT_NE((*RunWriter::create(folder.path(), frozen))->run_id().find("-unnamed-"),
             std::string::npos);
 }
 

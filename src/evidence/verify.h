@@ -24,6 +24,9 @@ struct Verification {
   int64_t numbers = 0;    // numbers recomputed
   int64_t rows = 0;
   std::vector<Mismatch> mismatches;
+  // What could not be judged, one sentence each: a report that another build of this program wrote
+  // and that this build would write differently.
+  std::vector<std::string> not_compared;
 };
 
 // Renders the report from a run; verify compares it with the stored one byte for byte. The report

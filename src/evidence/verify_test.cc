@@ -91,7 +91,7 @@ TEST_F(Verify, AnUntouchedRunIsCompleteAndOk) {
   const Verification outcome = check();
   EXPECT_TRUE(outcome.ok) << places(outcome);
   EXPECT_TRUE(outcome.complete);
-  EXPECT_EQ(outcome.artifacts, 18);
+  EXPECT_EQ(outcome.artifacts, 20);
   EXPECT_GT(outcome.numbers, 300);
   EXPECT_EQ(outcome.rows, 2 + 3 + 3 * 13 + 9);
 }
@@ -295,6 +295,31 @@ TEST_F(Verify, AnotherReport) {
   relist("report.html");
   const Verification outcome = check();
   EXPECT_TRUE(find(outcome, "report.html#byte=22")) << places(outcome);
+}
+
+TEST_F(Verify, AnotherFormOfResultsIsOneDifference) {
+  edit("results.json", "anvil/results/v", "anvil/results/v9");
+  const Verification outcome = check();
+  EXPECT_TRUE(find(outcome, "results.json#/schema")) << places(outcome);
+  EXPECT_FALSE(outcome.ok);
+}
+
+// What another build wrote may look different without being wrong; nobody is told that it agrees.
+TEST(VerifyOtherBuild, ItsReportIsNotCompared) {
+  const TempFolder folder;
+  const auto directory = testing::write_synthetic_run(folder.path(), {.build = "0123456789abcdef"});
+  ASSERT_TRUE(directory);
+  const auto same = verify(*directory, testing::render_plain);
+  ASSERT_TRUE(same);
+  EXPECT_TRUE(same->ok);
+  EXPECT_TRUE(same->not_compared.empty());
+  const auto other = verify(*directory, [](const RunReader&) -> Result<std::string> {
+    return std::string("<title>drawn in another way</title>");
+  });
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other->ok);
+  ASSERT_EQ(other->not_compared.size(), 1U);
+  EXPECT_NE(other->not_compared[0].find("0123456789abcdef"), std::string::npos);
 }
 
 TEST_F(Verify, AReportThatCannotBeRendered) {

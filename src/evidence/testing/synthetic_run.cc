@@ -210,11 +210,61 @@ class Script {
     return writer_.write_document("checks.json", checks_);
   }
 
+  // What the client and the engine's counters say of a lane that ended now.
+  Json load_entry(const std::string& id, int concurrency, int64_t began) const {
+    const int64_t rows = options_.lane_requests, drafts = rows * options_.chunks;
+    const auto reading = [&](int64_t lanes_before) {
+      return Json{
+          {"prompt_tokens", 512 * rows * lanes_before},
+          {"cached_tokens", 0},
+          {"output_tokens", drafts * lanes_before},
+          {"preemptions", 0},
+          {"drafts", drafts * lanes_before},
+          {"draft_tokens", drafts * lanes_before * 2},
+          {"accepted_tokens", drafts * lanes_before},
+          {"accepted_per_position", {drafts * lanes_before * 3 / 4, drafts * lanes_before / 4}}};
+    };
+    return {{"id", id},
+            {"plan_digest", std::string(64, 'c')},
+            {"client",
+             {{"began_ns", began},
+              {"ended_ns", now_},
+              {"threads", 1},
+              {"connections", {{"policy", "reuse"}, {"opened", concurrency}}},
+              {"stamp_source", {{"kernel", rows}, {"user", 0}}},
+              {"in_flight",
+               {{"target", concurrency}, {"max", concurrency}, {"mean", concurrency * 0.9}}},
+              {"limit_hits", 0},
+              {"retransmits", 0},
+              {"cpu_ns", (now_ - began) / 50},
+              {"loop_lag_us", {{"p50", 4.0}, {"p99", 80.0}, {"max", 900.0}}},
+              {"lateness_us", {{"p50", nullptr}, {"p99", nullptr}, {"max", nullptr}}}}},
+            {"counters", {{"before", reading(1)}, {"after", reading(2)}, {"error", nullptr}}}};
+  }
+
+  Result<void> calibrate() {
+    Json points = Json::array();
+    for (const Json& lane : load_["lanes"]) {
+      Json errors = Json::array();
+      for (int i = 0; i < 700; ++i) errors.push_back(2'000 + (i * 7919) % 9'000);
+      points.push_back({{"lane", lane["id"]},
+                        {"concurrency", lane["client"]["in_flight"]["target"]},
+                        {"events_per_s", 100.0},
+                        {"stamp_error_ns", errors},
+                        {"first_output_error_ns", errors},
+                        {"gap_error_ns", errors},
+                        {"server", {{"void", false}, {"void_because", ""}}}});
+    }
+    return writer_.write_document("calibration.json",
+                                  {{"schema", "anvil/calibration/v1"}, {"points", points}});
+  }
+
   Result<void> lanes() {
     for (const char* lane : {"cold-512", "prefix-512", "cold-512-c4"}) {
       const std::string id = lane;
       const bool prefix = id == "prefix-512";
       const int concurrency = id == "cold-512-c4" ? 4 : 1;
+      const int64_t began = now_;
       RequestRow warm = synthetic_row({.sent = now_, .ttfo = 900 * kMs});
       warm.purpose = Purpose::kWarmup;
       warm.lane = id;
@@ -239,8 +289,9 @@ class Script {
           now_ = *row.stamps.sent + row.chunks.back().since_sent + 5 * kMs;
         TRY(append(std::move(row)));
       }
+      load_["lanes"].push_back(load_entry(id, concurrency, began));
     }
-    return {};
+    return writer_.write_document("load.json", load_);
   }
 
   Result<void> ladder() {
@@ -344,6 +395,7 @@ class Script {
   int64_t now_;
   Json launch_;
   Json checks_ = Json{{"checks", Json::array()}, {"fingerprint", nullptr}};
+  Json load_ = {{"schema", "anvil/load/v1"}, {"lanes", Json::array()}};
   Json results_, decision_;
 };
 }  // namespace
@@ -374,7 +426,7 @@ Frozen synthetic_frozen(const SyntheticOptions& options) {
                      {"lanes", frozen.suite["lane"]},
                      {"ladder", frozen.suite["ladder"]},
                      {"seed", 7}};
-  frozen.tool = Json{{"version", "0.1.0"}, {"build", "synthetic"}};
+  frozen.tool = Json{{"version", "0.1.0"}, {"build", options.build}};
   return frozen;
 }
 
@@ -424,6 +476,7 @@ Result<std::string> write_synthetic_run(const std::string& runs_dir,
       {"fingerprint", &Script::fingerprint},
       {"checks", &Script::checks},
       {"lanes", &Script::lanes},
+      {"calibrate", &Script::calibrate},
       {"ladder", &Script::ladder},
       {"stop", &Script::stop},
       {"derive", &Script::derive},

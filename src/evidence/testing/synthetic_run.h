@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "base/version.h"
 #include "evidence/request_row.h"
 #include "evidence/run_reader.h"
 #include "evidence/run_writer.h"
@@ -22,6 +23,7 @@ struct SyntheticOptions {
       nullptr;  // canonical form; null = a policy with gates that pass and gates that fail
   std::string fail_step = {};                // this step fails instead of ending
   int64_t base_mono_ns = 1'000'000'000'000;  // where the stamps begin
+  std::string build = base::build_id();      // who wrote the run
 };
 
 // A frozen recipe, policy, suite and plan that fit together.
