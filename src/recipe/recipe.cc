@@ -143,6 +143,7 @@ class RecipeLoader {
     for (const auto& diagnostic : diagnostics) refused.insert(diagnostic.at.key);
     if (refused.contains("schema") && recipe.text("schema") != recipe_schema().name()) return;
     Findings findings(recipe);
+    check_declared(recipe, findings);
     check_model(recipe, findings);
     check_serving(recipe, findings);
     check_speculation(recipe, findings);

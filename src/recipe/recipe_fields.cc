@@ -36,8 +36,9 @@ std::vector<Field> fields() {
       {.path = "model.repo",
        .form = FieldForm::kLine,
        .variable = "weights",
-       .required = true,
-       .doc = "Repository of the model, `owner/name`."},
+       .doc =
+           "Repository of the model, `owner/name`. Required unless somebody else runs the engine "
+           "(`launch.runner = \"external\"`)."},
       {.path = "model.revision",
        .form = FieldForm::kCommit,
        .variable = "weights",
@@ -227,8 +228,8 @@ std::vector<Field> fields() {
        .min = 16,
        .max = kMaxTokens,
        .variable = "context",
-       .required = true,
-       .doc = "Longest sequence, prompt and answer together. Engines that divide one pool among "
+       .doc = "Longest sequence, prompt and answer together. Required like `model.repo`. Engines "
+              "that divide one pool among "
               "their slots get the product."},
       {.path = "serving.max_sequences",
        .type = kInteger,
@@ -236,8 +237,7 @@ std::vector<Field> fields() {
        .min = 1,
        .max = kMaxCount,
        .variable = "admission",
-       .required = true,
-       .doc = "How many sequences are generated at the same time."},
+       .doc = "How many sequences are generated at the same time. Required like `model.repo`."},
       {.path = "serving.batched_tokens",
        .type = kInteger,
        .unit = "tokens",

@@ -39,6 +39,19 @@ bool is_pinned_image(std::string_view image) {
   return at != std::string_view::npos && at > 0 && base::is_hex_digest(image.substr(at + 8), 64);
 }
 
+void check_declared(const Recipe& recipe, Findings& findings) {
+  // Of an engine that somebody else runs, what is not declared is only not compared.
+  if (recipe.text("launch.runner") == "external") return;
+  for (const auto& [key, form] :
+       {std::pair<const char*, const char*>{"model.repo", "\"OWNER/NAME\""},
+        {"serving.context_tokens", "N, tokens per sequence"},
+        {"serving.max_sequences", "N, sequences"}})
+    if (!recipe.has(key)) {
+      const std::string leaf = std::string(key).substr(std::string_view(key).find('.') + 1);
+      findings.error(key, "missing", "add " + leaf + " = " + form);
+    }
+}
+
 void check_model(const Recipe& recipe, Findings& findings) {
   std::set<std::string> files;
   bool weights = false;

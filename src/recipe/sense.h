@@ -22,6 +22,7 @@ class Findings {
 
 // What no single field can get wrong: whether the fields of a recipe make sense together. Tolerates
 // fields of wrong types (the schema reports those) by treating them as absent.
+void check_declared(const Recipe& recipe, Findings& findings);
 void check_model(const Recipe& recipe, Findings& findings);
 void check_serving(const Recipe& recipe, Findings& findings);
 void check_speculation(const Recipe& recipe, Findings& findings);
