@@ -1,11 +1,11 @@
 #include "net/http_call.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <cerrno>
 
 #include "base/strings.h"
+#include "net/connection.h"
 #include "net/request.h"
 #include "net/response_reader.h"
 #include "net/socket.h"
@@ -14,35 +14,12 @@ namespace anvil::net {
 
 namespace {
 
-// The running call: what is left to send, and the answer so far.
+// The running call: the answer so far.
 struct Exchange {
-  std::string out;
-  size_t sent = 0;
   ResponseReader reader;
   HttpReply reply;
   uint64_t max_body = 0;
 };
-
-// Sends what the kernel takes. A peer that closed its receiving side may still have answered (413
-// and the like), so a broken pipe only ends the sending.
-Result<void> send_some(int fd, Exchange& exchange) {
-  while (exchange.sent < exchange.out.size()) {
-    const ssize_t put = send(fd, exchange.out.data() + exchange.sent,
-                             exchange.out.size() - exchange.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (put >= 0) {
-      exchange.sent += static_cast<size_t>(put);
-      continue;
-    }
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN) return {};
-    if (errno == EPIPE || errno == ECONNRESET) {
-      exchange.sent = exchange.out.size();
-      return {};
-    }
-    return fail(base::from_errno(errno, "send the request"));
-  }
-  return {};
-}
 
 Result<void> take(Exchange& exchange, std::string_view input) {
   for (;;) {
@@ -79,26 +56,40 @@ Result<void> take(Exchange& exchange, std::string_view input) {
   }
 }
 
-Result<void> converse(int fd, Exchange& exchange, Nanos deadline, const base::Cancel* cancel) {
+// Hands what one read gave to the answer, decrypted if need be.
+Result<void> take_read(Connection& connection, Exchange& exchange, std::string_view bytes) {
+  if (!connection.encrypted()) return take(exchange, bytes);
+  connection.feed(bytes);
+  char plain[16 * 1024];
+  while (const size_t got = TRY(connection.decrypt(plain, sizeof plain)))
+    TRY(take(exchange, {plain, got}));
+  return {};
+}
+
+// A peer that closed its receiving side may still have answered (413 and the like), so a broken
+// pipe only ends the sending.
+Result<void> converse(Connection& connection, std::string_view request, Exchange& exchange,
+                      Nanos deadline, const base::Cancel* cancel) {
+  const KernelClock clock;
   char buffer[32 * 1024];
-  Result<void> step = send_some(fd, exchange);
-  while (step && !exchange.reader.ended()) {
-    const bool sending = exchange.sent < exchange.out.size();
+  TRY(connection.put(request));
+  Connection::Sent sent = connection.flush();
+  while (!exchange.reader.ended()) {
+    const bool sending = sent == Connection::Sent::kSome;
     const char* doing =
         exchange.reader.has_head() ? "in the middle of the answer" : "while waiting for the answer";
-    step = wait_ready(fd, static_cast<short>(sending ? POLLIN | POLLOUT : POLLIN), deadline, cancel,
-                      doing);
-    if (step && sending) step = send_some(fd, exchange);
-    if (!step) break;
-    const ssize_t got = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
-    if (got > 0)
-      step = take(exchange, {buffer, static_cast<size_t>(got)});
-    else if (got == 0)
-      step = exchange.reader.closed();
-    else if (errno != EAGAIN && errno != EINTR)
-      step = fail(base::from_errno(errno, "read the answer"));
+    TRY(wait_ready(connection.fd(), static_cast<short>(sending ? POLLIN | POLLOUT : POLLIN),
+                   deadline, cancel, doing));
+    if (sending) sent = connection.flush();
+    const Received read = connection.receive(buffer, sizeof buffer, clock);
+    if (read.bytes > 0)
+      TRY(take_read(connection, exchange, {buffer, static_cast<size_t>(read.bytes)}));
+    else if (read.bytes == 0)
+      TRY(exchange.reader.closed());
+    else if (read.error != EAGAIN && read.error != EINTR)
+      return fail(base::from_errno(read.error, "read the answer"));
   }
-  return step;
+  return {};
 }
 
 }  // namespace
@@ -113,11 +104,11 @@ Result<HttpReply> http_call(const Url& url, const HttpCall& call, const base::Ca
   const Nanos deadline = mono_now() + call.limit;
   Exchange exchange;
   exchange.max_body = call.max_body;
-  exchange.out = TRY(request_text(url, {.method = call.method,
-                                        .path = call.path,
-                                        .api_key = call.api_key,
-                                        .body = call.body,
-                                        .keep_alive = false}));
+  const std::string request = TRY(request_text(url, {.method = call.method,
+                                                     .path = call.path,
+                                                     .api_key = call.api_key,
+                                                     .body = call.body,
+                                                     .keep_alive = false}));
   exchange.reader.begin(call.method);
 
   const auto context = [&](Error error) {
@@ -126,9 +117,11 @@ Result<HttpReply> http_call(const Url& url, const HttpCall& call, const base::Ca
     if (error.kind != Kind::kCancelled) error.with_context(call.method + " " + call.path);
     return fail(std::move(error));
   };
-  Result<base::Fd> fd = dial(url, deadline, cancel);
-  if (!fd) return context(std::move(fd).error());
-  Result<void> done = converse(fd->get(), exchange, deadline, cancel);
+  auto destination = find_destination(url, call.tls);
+  if (!destination) return context(std::move(destination).error());
+  Connection connection;
+  Result<void> done = open_now(connection, *destination, deadline, cancel);
+  if (done) done = converse(connection, request, exchange, deadline, cancel);
   if (!done) return context(std::move(done).error());
   return std::move(exchange.reply);
 }

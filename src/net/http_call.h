@@ -7,12 +7,13 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "net/tls.h"
 
 namespace anvil::net {
 
-// A parsed http:// or unix: address. https is refused with a clear error until TLS is built.
+// A parsed http://, https:// or unix: address.
 struct Url {
-  std::string scheme;  // "http" or "unix"
+  std::string scheme;  // "http", "https" or "unix"
   std::string host;    // without brackets
   int port = 80;
   std::string path_prefix;  // what stands before "/v1", without a final slash; may be empty
@@ -39,6 +40,7 @@ struct HttpCall {
   std::string api_key;
   Nanos limit = 10 * kSecond;
   uint64_t max_body = 16u << 20;
+  TlsOptions tls = {};
 };
 Result<HttpReply> http_call(const Url& url, const HttpCall& call,
                             const base::Cancel* cancel = nullptr);

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <future>
 
-#include "net/socket.h"
+#include "net/connection.h"
 #include "net/test_server.h"
 
 namespace anvil::net {
@@ -277,14 +277,17 @@ TEST(Socket, WaitsOutAFullUnixBacklog) {
   ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(listen(listener.get(), 0), 0);
   const Url url = *parse_url("unix:" + path);
-  const auto first = dial(url, 0);
-  ASSERT_TRUE(first);
+  const auto destination = *find_destination(url, {});
+  Connection first, second, third;
+  ASSERT_TRUE(open_now(first, destination, 0));
 
-  const auto second = dial(url, mono_now() + 20 * kMillisecond);
-  EXPECT_FALSE(second);
-  auto third = std::async(std::launch::async, [&] { return dial(url, 0).has_value(); });
+  const auto late = open_now(second, destination, mono_now() + 20 * kMillisecond);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind, Kind::kTimeout);
+  auto waiting =
+      std::async(std::launch::async, [&] { return open_now(third, destination, 0).has_value(); });
   const base::Fd accepted(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  EXPECT_TRUE(third.get());
+  EXPECT_TRUE(waiting.get());
   unlink(path.c_str());
   rmdir(folder);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "net/tls.h"
 
 namespace anvil::net {
 
@@ -26,6 +27,7 @@ Result<ResponseReader::Event> ResponseReader::read_head(std::string_view& input)
   if (!size) {
     Error error = std::move(size).error();
     error.detail += "; the answer began with " + first_bytes();
+    if (error.hint.empty()) error.hint = other_scheme_hint(head_text_);
     return fail(std::move(error));
   }
   if (*size == 0) {

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "net/kernel_stamp.h"
+
 namespace anvil::net {
 
 namespace {
@@ -144,9 +146,11 @@ Dialer::State Dialer::begin_next() {
       ++next_;
       continue;
     }
+    ++made_;
     if (address.family() != AF_UNIX) {
       const int one = 1;
       setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+      enable_receive_stamps(fd_.get());
     }
     if (connect(fd_.get(), address.get(), address.length) == 0) return State::kConnected;
     // An interrupted connect goes on in the background, like EINPROGRESS.
@@ -197,34 +201,6 @@ Result<void> wait_ready(int fd, short events, Nanos deadline, const base::Cancel
     const int ready = ppoll(waiting, 2, deadline > 0 ? &timeout : nullptr, nullptr);
     if (ready < 0 && errno != EINTR) return fail(base::from_errno(errno, "poll"));
     if (ready > 0 && waiting[0].revents != 0) return {};
-  }
-}
-
-Result<base::Fd> dial(const Url& url, Nanos deadline, const base::Cancel* cancel) {
-  Dialer dialer(std::make_shared<const std::vector<Address>>(TRY(resolve(url))));
-  Dialer::State state = dialer.start();
-  for (;;) {
-    switch (state) {
-      case Dialer::State::kConnected:
-        return dialer.take();
-      case Dialer::State::kFailed:
-        return fail(dialer.error());
-      case Dialer::State::kPending: {
-        const auto ready = wait_ready(dialer.fd(), POLLOUT, deadline, cancel, "while connecting");
-        if (!ready) return fail(ready.error());
-        state = dialer.progress();
-        break;
-      }
-      case Dialer::State::kBusy: {
-        const Nanos now = mono_now();
-        if (deadline > 0 && now >= deadline) return fail(dialer.error());
-        const Nanos pause = deadline > 0 ? std::min(kMillisecond, deadline - now) : kMillisecond;
-        const auto slept = wait_ready(-1, 0, now + pause, cancel, "");
-        if (!slept && slept.error().kind != Kind::kTimeout) return fail(slept.error());
-        state = dialer.start();
-        break;
-      }
-    }
   }
 }
 

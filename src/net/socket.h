@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cancel.h"
@@ -41,8 +42,13 @@ class Dialer {
   State start();
   State progress();
   int fd() const { return fd_.get(); }
-  base::Fd take() { return std::move(fd_); }     // the connected socket, non-blocking, TCP_NODELAY
+  base::Fd take() {
+    return std::move(fd_);
+  }  // the connected socket, non-blocking, TCP_NODELAY, stamped
   const Error& error() const { return error_; }  // why the last address failed
+  // How many sockets were made since the last call: fd() may have become another one with the same
+  // number.
+  int take_new_descriptors() { return std::exchange(made_, 0); }
 
  private:
   State begin_next();
@@ -50,12 +56,10 @@ class Dialer {
 
   std::shared_ptr<const std::vector<Address>> addresses_;
   size_t next_ = 0;
+  int made_ = 0;
   base::Fd fd_;
   Error error_;
 };
-
-// Blocks until connected, until `deadline` on CLOCK_MONOTONIC (0 = none) or until cancelled.
-Result<base::Fd> dial(const Url& url, Nanos deadline, const base::Cancel* cancel = nullptr);
 
 // The error of a connect() to `address` that failed with `errno_value`: always Kind::kConnect or
 // kPermission, side upstream.

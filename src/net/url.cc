@@ -53,7 +53,7 @@ Result<int> parse_port(std::string_view text, std::string_view digits) {
 std::string Url::host_header() const {
   if (scheme == "unix") return "localhost";
   const std::string name = host.find(':') == std::string::npos ? host : "[" + host + "]";
-  return port == 80 ? name : name + ":" + std::to_string(port);
+  return port == (scheme == "https" ? 443 : 80) ? name : name + ":" + std::to_string(port);
 }
 
 Result<Url> parse_url(std::string_view text) {
@@ -68,14 +68,9 @@ Result<Url> parse_url(std::string_view text) {
   if (colon == std::string_view::npos)
     return bad(text, "has no scheme", "write it as http://" + std::string(text));
   const std::string scheme = base::lower(text.substr(0, colon));
-  if (scheme == "https")
-    return fail(Kind::kUnsupported, Side::kClient,
-                "the address \"" + base::to_valid_utf8(text.substr(0, 200)) + "\" asks for https",
-                "TLS is not built into this version; terminate TLS in front or use http on "
-                "loopback");
-  if (scheme != "http")
+  if (scheme != "http" && scheme != "https")
     return bad(text, "has the scheme \"" + base::to_valid_utf8(scheme) + "\"",
-               "http:// and unix: are possible");
+               "http://, https:// and unix: are possible");
 
   std::string_view rest = text.substr(colon + 3);
   if (rest.find_first_of("?#") != std::string_view::npos)
@@ -89,6 +84,7 @@ Result<Url> parse_url(std::string_view text) {
 
   Url url;
   url.scheme = scheme;
+  if (scheme == "https") url.port = 443;
   if (!authority.empty() && authority.front() == '[') {
     const size_t close = authority.find(']');
     if (close == std::string_view::npos) return bad(text, "has [ without ]");

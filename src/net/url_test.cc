@@ -25,6 +25,10 @@ TEST(ParseUrl, TakesAddressesApart) {
       {"http://h:1/v1/", "http", "h", 1, "", "", "h:1"},
       {"http://h:1/proxy/m/v1/", "http", "h", 1, "/proxy/m", "", "h:1"},
       {"http://h:1/v10", "http", "h", 1, "/v10", "", "h:1"},
+      {"https://api.example.org/v1", "https", "api.example.org", 443, "", "", "api.example.org"},
+      {"https://h:8443", "https", "h", 8443, "", "", "h:8443"},
+      {"https://h:80", "https", "h", 80, "", "", "h:80"},
+      {"http://h:443", "http", "h", 443, "", "", "h:443"},
       {"unix:/run/engine.sock", "unix", "", 0, "", "/run/engine.sock", "localhost"},
       {"unix:///run/engine.sock", "unix", "", 0, "", "/run/engine.sock", "localhost"},
   };
@@ -79,13 +83,6 @@ TEST(ParseUrl, SaysWhatIsWrong) {
     EXPECT_NE(base::to_string(url.error()).find(c.says), std::string::npos)
         << c.text << " said " << base::to_string(url.error());
   }
-}
-
-TEST(ParseUrl, RefusesHttpsWithTheRemedy) {
-  const auto url = parse_url("https://api.example.org");
-  ASSERT_FALSE(url);
-  EXPECT_EQ(url.error().kind, Kind::kUnsupported);
-  EXPECT_NE(url.error().hint.find("terminate TLS in front"), std::string::npos);
 }
 
 TEST(ParseUrl, NeverQuotesCredentials) {
