@@ -14,6 +14,18 @@ using namespace on_demand;
 
 constexpr int64_t kMaxToolCalls = 1024;
 
+// One document at a time is parsed on a thread, so its decoders need only one of these.
+struct Workspace {
+  od::parser parser;
+  std::unique_ptr<char[]> buffer;
+  size_t capacity = 0;
+};
+
+Workspace& workspace() {
+  thread_local Workspace shared;
+  return shared;
+}
+
 }  // namespace
 
 struct StreamDecoder::State {
@@ -27,6 +39,7 @@ struct StreamDecoder::State {
   Answer answer;
   bool done = false;
   bool unary = false;
+  size_t expected_text = 0;
 
  private:
   error_code read_document(std::string_view event_type, std::string_view data);
@@ -57,9 +70,6 @@ struct StreamDecoder::State {
   Delta delta_;
   std::vector<int64_t> tool_index_;  // of answer.tool_calls, ascending
   bool tool_index_bad_ = false;
-  od::parser parser_;
-  std::unique_ptr<char[]> buffer_;
-  size_t capacity_ = 0;
 };
 
 void StreamDecoder::State::reset(Api which) {
@@ -70,22 +80,26 @@ void StreamDecoder::State::reset(Api which) {
 }
 
 void StreamDecoder::State::append(std::string_view text, std::string& to, uint32_t& bytes) {
+  if (to.empty() && expected_text > 0 && (&to == &answer.content || &to == &answer.reasoning))
+    to.reserve(expected_text);
   to.append(text);
   bytes += static_cast<uint32_t>(text.size());
 }
 
 // Parses a copy of the data: simdjson reads past the end of its input.
 error_code StreamDecoder::State::read_document(std::string_view event_type, std::string_view data) {
-  if (data.size() > capacity_) {
-    size_t capacity = std::max<size_t>(capacity_, 2048);
+  Workspace& work = workspace();
+  if (data.size() > work.capacity) {
+    size_t capacity = std::max<size_t>(work.capacity, 2048);
     while (capacity < data.size()) capacity *= 2;
-    buffer_ = std::make_unique<char[]>(capacity + simdjson::SIMDJSON_PADDING);
-    JSON_TRY(parser_.allocate(capacity));
-    capacity_ = capacity;
+    work.buffer = std::make_unique<char[]>(capacity + simdjson::SIMDJSON_PADDING);
+    JSON_TRY(work.parser.allocate(capacity));
+    work.capacity = capacity;
   }
-  std::copy(data.begin(), data.end(), buffer_.get());
+  std::copy(data.begin(), data.end(), work.buffer.get());
   od::document document;
-  JSON_TRY(parser_.iterate(buffer_.get(), data.size(), capacity_ + simdjson::SIMDJSON_PADDING)
+  JSON_TRY(work.parser
+               .iterate(work.buffer.get(), data.size(), work.capacity + simdjson::SIMDJSON_PADDING)
                .get(document));
   od::object root;
   JSON_TRY(document.get_object().get(root));
@@ -529,6 +543,10 @@ Result<Answer> StreamDecoder::read_whole(std::string_view body) {
 
 void StreamDecoder::reset(Api api) {
   state_->reset(api);
+}
+
+void StreamDecoder::expect_text(size_t bytes) {
+  state_->expected_text = bytes;
 }
 
 Result<Answer> parse_answer(Api api, std::string_view body) {

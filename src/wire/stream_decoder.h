@@ -13,7 +13,8 @@ namespace anvil::wire {
 // any event; errors inside a successful stream. Unknown fields are ignored. With several choices
 // only choice 0 is read.
 //
-// Lifecycle: one answer, then reset(Api). Thread: the owner's. Allocates only for appended text.
+// Lifecycle: one answer, then reset(Api). Thread: the owner's; the decoders of one thread share
+// their parser. Allocates only for appended text.
 class StreamDecoder {
  public:
   explicit StreamDecoder(Api api);
@@ -31,6 +32,8 @@ class StreamDecoder {
   // The terminal marker was seen: [DONE], response.completed, .incomplete or .failed.
   bool done() const;
   void reset(Api api);
+  // Makes room for this much text when the first of it comes. Stays until it is set again.
+  void expect_text(size_t bytes);
   // Reads the body of a request that was not streamed, on a fresh decoder (see parse_answer).
   Result<Answer> read_whole(std::string_view body);
 
