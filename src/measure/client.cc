@@ -1,6 +1,6 @@
 #include "measure/client.h"
 
-#include "measure/client_loop.h"
+#include "measure/client_run.h"
 
 namespace anvil::measure {
 
@@ -11,17 +11,9 @@ std::vector<evidence::RequestRow> Client::run(std::vector<Attempt> attempts,
                                               const LoadOptions& options,
                                               const base::Cancel& cancel, const Finished& finished,
                                               LoadReport* report) {
-  LoadReport done;
-  done.began = mono_now();
-  done.threads = options.threads;
-  done.connections = options.connections;
-  done.in_flight.target = options.concurrency;
-  auto rows =
-      ClientLoop(endpoint_, limits_, std::move(attempts), options.concurrency, cancel, finished)
-          .run();
-  done.ended = mono_now();
-  if (report != nullptr) *report = done;
-  return rows;
+  LoadReport own;
+  return run_load(endpoint_, limits_, std::move(attempts), options, cancel, finished,
+                  report != nullptr ? *report : own);
 }
 
 std::vector<evidence::RequestRow> Client::run(std::vector<Attempt> attempts, int concurrency,

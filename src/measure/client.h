@@ -12,14 +12,16 @@
 #include "base/result.h"
 #include "evidence/request_row.h"
 #include "measure/load_report.h"
+#include "net/tls.h"
 #include "wire/answer.h"
 
 namespace anvil::measure {
 
 // Where requests go.
 struct Endpoint {
-  std::string base_url;  // "http://127.0.0.1:18080", "http://[::1]:8000", "unix:/run/engine.sock"
+  std::string base_url;  // "http://127.0.0.1:18080", "https://[::1]:8000", "unix:/run/engine.sock"
   std::string api_key;   // sent as a bearer token if not empty; never recorded
+  net::TlsOptions tls = {};  // of an https address
 };
 
 // Separate, named limits; 0 = off. The one that fired is named in the row's error.

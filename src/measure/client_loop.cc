@@ -1,376 +1,505 @@
 #include "measure/client_loop.h"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <limits>
 
-#include "base/hash.h"
 #include "base/strings.h"
+#include "measure/retry_after.h"
 #include "net/request.h"
 
 namespace anvil::measure {
 
 namespace {
-constexpr size_t kBatch = 64;
-constexpr size_t kReadBytes = 16 * 1024;
+constexpr int kBatch = 256;
+constexpr size_t kSlabBytes = 256 * 1024;
+constexpr size_t kMostRead = 64 * 1024;
+constexpr size_t kLeastRead = 16 * 1024;
 constexpr uint64_t kCancelToken = std::numeric_limits<uint64_t>::max();
-constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
+constexpr uint64_t kWakeToken = kCancelToken - 1;
+constexpr uint32_t kWatched = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr uint32_t kReadable = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+constexpr uint32_t kEnding = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 constexpr Nanos kBusyPause = kMillisecond;
 // How long an answer that is complete may take to end its body before the connection is given up.
 constexpr Nanos kEndGrace = kSecond;
+// The loop turns at least this often, so that a stop of our thread shows in its lag.
+constexpr Nanos kHeartbeat = 10 * kMillisecond;
+// A sleep ends late by about this much; the rest before a due attempt is spent looking.
+constexpr Nanos kSpin = 50 * kMicrosecond;
+
+Nanos thread_cpu() {
+  timespec spent{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return static_cast<Nanos>(spent.tv_sec) * kSecond + spent.tv_nsec;
+}
 }  // namespace
 
-ClientLoop::ClientLoop(const Endpoint& endpoint, const Limits& limits,
-                       std::vector<Attempt> attempts, int concurrency, const base::Cancel& cancel,
-                       const Finished& finished)
-    : endpoint_(endpoint),
-      limits_(limits),
-      waiting_(std::make_move_iterator(attempts.begin()), std::make_move_iterator(attempts.end())),
-      cancel_(cancel),
-      finished_(finished),
-      next_check_(kNever) {
-  const size_t slots = std::min(waiting_.size(), static_cast<size_t>(std::max(concurrency, 1)));
-  for (size_t i = 0; i < slots; ++i) slots_.push_back(std::make_unique<Slot>(limits_));
-  rows_.reserve(waiting_.size());
-  slab_.resize(kBatch * kReadBytes);
-}
+ClientLoop::ClientLoop(const RunContext& context, size_t thread)
+    : context_(context),
+      thread_(thread),
+      agenda_(context.share, thread),
+      slab_(kSlabBytes),
+      plain_(kLeastRead) {}
 
-std::vector<evidence::RequestRow> ClientLoop::run() {
-  if (!prepare()) return std::move(rows_);
-  for (size_t i = 0; i < slots_.size(); ++i) start_next(i);
-
-  epoll_event ready[kBatch];
-  while (in_flight_ > 0 && !cancel_.requested()) {
-    const int count = epoll_wait(epoll_.get(), ready, kBatch, wait_millis());
-    reads_.clear();
-    for (int i = 0; i < count; ++i) {
-      if (ready[i].data.u64 == kCancelToken) continue;
-      Read read;
-      read.slot = ready[i].data.u64;
-      read.events = ready[i].events;
-      const Slot& slot = *slots_[read.slot];
-      if (slot.phase != Phase::kDialing && (read.events & ~uint32_t{EPOLLOUT}) != 0) {
-        read.tried = true;
-        read.offset = static_cast<size_t>(i) * kReadBytes;
-        read.got = recv(slot.fd.get(), slab_.data() + read.offset, kReadBytes, MSG_DONTWAIT);
-        read.at = mono_now();
-        read.error = read.got < 0 ? errno : 0;
-      }
-      reads_.push_back(read);
-    }
-    for (const Read& read : reads_) {
-      handle(read);
-      start_next(read.slot);
-    }
-    if (const Nanos now = mono_now(); now >= next_check_) check_limits(now);
-  }
-  if (cancel_.requested()) refuse_all(base::cancelled_error());
-  return std::move(rows_);
-}
-
-// Hashes bodies and resolves the address before anything is timed.
-bool ClientLoop::prepare() {
-  for (Attempt& attempt : waiting_) {
-    attempt.row.request_bytes = attempt.body.size();
-    attempt.row.request_sha256 = base::sha256(attempt.body);
-    if (attempt.keep_body) attempt.row.request_body = attempt.body;
-  }
-  if (waiting_.empty()) return false;
-  const auto give_up = [&](const Error& error) {
-    refuse_all(error);
-    return false;
-  };
-  if (cancel_.requested()) return give_up(base::cancelled_error());
-  Result<net::Url> url = net::parse_url(endpoint_.base_url);
-  if (!url) return give_up(url.error());
-  url_ = std::move(*url);
-  Result<std::vector<net::Address>> addresses = net::resolve(url_);
-  if (!addresses) return give_up(addresses.error());
-  addresses_ = std::make_shared<const std::vector<net::Address>>(std::move(*addresses));
+Result<void> ClientLoop::prepare() {
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) return give_up(base::from_errno(errno, "epoll_create1"));
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = kCancelToken;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, cancel_.fd(), &event);
-  return true;
+  if (!epoll_) return fail(base::from_errno(errno, "epoll_create1"));
+  const auto add = [&](int fd, uint64_t token) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = token;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  };
+  add(context_.cancel.fd(), kCancelToken);
+  add(context_.share.wake_fd(thread_), kWakeToken);
+  looks_.reserve(kBatch);
+  return context_.options.connections == Connections::kPool ? open_pool() : Result<void>();
 }
 
-// Gives a slot, if it is free, the next attempt; one that fails at once makes room for the next.
-void ClientLoop::start_next(size_t index) {
-  Slot& slot = *slots_[index];
-  while (slot.phase == Phase::kFree && !waiting_.empty() && !cancel_.requested()) {
-    slot.attempt = std::move(waiting_.front());
-    waiting_.pop_front();
-    ++in_flight_;
-    evidence::RequestRow& row = slot.attempt.row;
-    slot.started = mono_now();
-    if (row.stamps.intended == 0) row.stamps.intended = slot.started;
-    slot.reused = static_cast<bool>(slot.fd);
-    slot.resent = false;
-    slot.recorder.begin(row);
-    Result<std::string> request = net::request_text(url_, {.method = "POST",
-                                                           .path = wire::path(row.api),
-                                                           .api_key = endpoint_.api_key,
-                                                           .body = slot.attempt.body,
-                                                           .keep_alive = true,
-                                                           .events = row.stream});
-    if (!request) {
-      fail_attempt(index, request.error());
-      continue;
+Result<void> ClientLoop::open_pool() {
+  const int share = context_.share.share_of(thread_);
+  warming_ = static_cast<size_t>(share);
+  for (int i = 0; i < share && !pool_error_; ++i) {
+    slots_.emplace_back(context_.limits);
+    open(static_cast<uint32_t>(slots_.size() - 1));
+  }
+  while (warming_ > 0 && !pool_error_ && !stopping()) turn();
+  if (stopping()) return fail(base::cancelled_error());
+  if (!pool_error_) return {};
+  Error error = *pool_error_;
+  error.detail += "; " + std::to_string(static_cast<size_t>(share) - warming_) + " of the " +
+                  std::to_string(share) + " connections of the pool had been opened";
+  return fail(std::move(error));
+}
+
+void ClientLoop::run(Nanos start) {
+  const Nanos cpu_before = thread_cpu();
+  report_.loop_lag = {};
+  agenda_.begin(start);
+  while (!stopping()) {
+    start_due();
+    if (in_flight_ == 0 && agenda_.idle()) break;
+    turn();
+  }
+  if (stopping())
+    abandon(context_.cancel.requested() ? base::cancelled_error() : context_.share.stop_reason());
+  for (Slot& slot : slots_) drop_connection(slot);
+  report_.limit_hits = agenda_.limit_hits();
+  report_.cpu_ns = thread_cpu() - cpu_before;
+}
+
+// One wait and everything that it brought.
+void ClientLoop::turn() {
+  epoll_event ready[kBatch];
+  const int count = wait(ready, mono_now());
+  const Nanos woken = mono_now();
+  clock_.keep_fresh();
+  look(ready, count);
+  const Nanos now = mono_now();
+  check_limits(now);
+  // The time that a socket which became ready meanwhile has to wait for us, or how much later than
+  // asked the system let us go on.
+  report_.loop_lag.add(std::max(now - woken, woken - wake_at_));
+}
+
+int ClientLoop::wait(epoll_event* ready, Nanos now) {
+  Nanos until = std::min(deadlines_.next(), now + kHeartbeat);
+  if (const Nanos due = agenda_.next_due(now); due != DeadlineHeap::kNever)
+    until = std::min(until, due - kSpin);
+  wake_at_ = std::max(until, now);
+  const Nanos left = again_.empty() ? std::max<Nanos>(until - now, 0) : 0;
+  const timespec timeout{static_cast<time_t>(left / kSecond), static_cast<long>(left % kSecond)};
+  const int count = epoll_pwait2(epoll_.get(), ready, kBatch, &timeout, nullptr);
+  if (count >= 0 || errno != ENOSYS) return std::max(count, 0);
+  return std::max(epoll_wait(epoll_.get(), ready, kBatch, static_cast<int>(left / kMillisecond)),
+                  0);
+}
+
+void ClientLoop::look(epoll_event* ready, int count) {
+  ++turn_;
+  looks_.clear();
+  const auto add = [&](uint32_t index, uint32_t events) {
+    if (slots_[index].seen_in_turn == turn_) return;
+    slots_[index].seen_in_turn = turn_;
+    looks_.push_back({.slot = index, .events = events});
+  };
+  for (int i = 0; i < count; ++i) {
+    if (ready[i].data.u64 == kWakeToken)
+      context_.share.drain_wake(thread_);
+    else if (ready[i].data.u64 != kCancelToken)
+      add(static_cast<uint32_t>(ready[i].data.u64), ready[i].events);
+  }
+  for (const uint32_t index : again_) add(index, EPOLLIN);
+  again_.clear();
+  for (size_t next = 0; next < looks_.size();) {
+    const size_t first = next;
+    size_t used = 0;
+    for (; next < looks_.size() && kSlabBytes - used >= kLeastRead; ++next) {
+      read_into_slab(looks_[next], used);
+      used += static_cast<size_t>(std::max<ssize_t>(looks_[next].got.bytes, 0));
     }
-    slot.out = std::move(*request);
-    slot.attempt.body = {};
-    begin_request(slot);
-    if (slot.reused) {
-      row.connection_reused = true;
-      slot.ready = slot.started;
-      slot.phase = Phase::kSending;
-      send_more(index);
-    } else {
-      dial(index);
-    }
+    for (size_t i = first; i < next; ++i) handle(looks_[i]);
   }
 }
 
-void ClientLoop::begin_request(Slot& slot) {
-  slot.sent = 0;
-  slot.ready = 0;
-  slot.last_read = 0;
-  slot.retry_at = 0;
-}
-
-void ClientLoop::dial(size_t index) {
-  Slot& slot = *slots_[index];
-  slot.dialer = std::make_unique<net::Dialer>(addresses_);
-  slot.phase = Phase::kDialing;
-  slot.dialed = mono_now();
-  slot.attempt.row.stamps.connect_begin = slot.dialed;
-  dialed(index, slot.dialer->start());
-}
-
-void ClientLoop::dialed(size_t index, net::Dialer::State state) {
-  using State = net::Dialer::State;
-  Slot& slot = *slots_[index];
-  slot.retry_at = 0;
-  slot.watched = 0;  // another address means another descriptor
-  switch (state) {
-    case State::kPending:
-      watch(index, EPOLLOUT);
-      break;
-    case State::kBusy:
-      slot.retry_at = mono_now() + kBusyPause;
-      break;
-    case State::kFailed:
-      fail_attempt(index, slot.dialer->error());
-      return;
-    case State::kConnected:
-      slot.ready = mono_now();
-      slot.attempt.row.stamps.connected = slot.ready;
-      slot.fd = slot.dialer->take();
-      slot.dialer.reset();
-      slot.phase = Phase::kSending;
-      send_more(index);
-      return;
-  }
-  expect_due(slot);
-}
-
-// Sends what the kernel takes and stamps the last byte. When the peer has closed, reading tells
-// why.
-void ClientLoop::send_more(size_t index) {
-  Slot& slot = *slots_[index];
-  bool broken = false;
-  while (slot.sent < slot.out.size() && !broken) {
-    const ssize_t put = send(slot.fd.get(), slot.out.data() + slot.sent,
-                             slot.out.size() - slot.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (put >= 0)
-      slot.sent += static_cast<size_t>(put);
-    else if (errno == EAGAIN)
-      break;
-    else if (errno != EINTR)
-      broken = true;
-  }
-  if (slot.sent == slot.out.size() || broken) {
-    if (!broken) slot.attempt.row.stamps.sent = mono_now();
-    slot.phase = Phase::kReceiving;
-    watch(index, EPOLLIN);
-  } else {
-    watch(index, EPOLLIN | EPOLLOUT);
-  }
-  expect_due(slot);
-}
-
-void ClientLoop::handle(const Read& read) {
-  Slot& slot = *slots_[read.slot];
-  if (slot.phase == Phase::kFree) {
-    // The peer ends an idle connection, or talks without being asked.
-    drop_connection(slot);
+void ClientLoop::read_into_slab(Look& look, size_t used) {
+  const Slot& slot = slots_[look.slot];
+  if (slot.connection.state() != net::Connection::State::kOpen || (look.events & kReadable) == 0)
     return;
-  }
+  look.tried = true;
+  look.offset = used;
+  look.room = std::min(kSlabBytes - used, kMostRead);
+  look.got = slot.connection.receive(slab_.data() + used, look.room, clock_);
+}
+
+void ClientLoop::handle(const Look& look) {
+  Slot& slot = slots_[look.slot];
   if (slot.phase == Phase::kDialing) {
-    // A hang-up that the old descriptor of a busy dialer left behind has no dialer to move.
-    if (slot.retry_at == 0) dialed(read.slot, slot.dialer->progress());
+    // A hang-up that the old descriptor of a busy dialer left behind has nothing to move.
+    if (slot.retry_at == 0) settle(look.slot, slot.connection.progress());
     return;
   }
-  if (read.tried) {
-    if (read.got > 0) {
-      const bool first = slot.last_read == 0;
-      slot.last_read = read.at;
-      if (first) expect_due(slot);
-      slot.recorder.on_bytes({slab_.data() + read.offset, static_cast<size_t>(read.got)}, read.at);
-    } else if (read.got == 0) {
+  // A read that took all there was ends with the next edge; otherwise nobody tells us again.
+  const bool more = look.got.bytes > 0 && (static_cast<size_t>(look.got.bytes) == look.room ||
+                                           (look.events & kEnding) != 0);
+  if (look.tried && more) again_.push_back(look.slot);
+  if (slot.phase == Phase::kFree) return handle_free(slot, look);
+  if (look.tried) {
+    if (look.got.bytes > 0) {
+      take_bytes(look);
+    } else if (look.got.bytes == 0) {
       if (!slot.recorder.any_bytes() &&
-          send_again(read.slot, Error(Kind::kReset, Side::kUpstream, "closed by the peer")))
+          send_again(look.slot, Error(Kind::kReset, Side::kUpstream, "closed by the peer")))
         return;
-      slot.recorder.on_closed(read.at);
+      slot.recorder.on_closed(look.got.at);
       if (slot.recorder.finished()) drop_connection(slot);
-    } else if (read.error != EAGAIN && read.error != EINTR) {
-      const Error error = base::from_errno(read.error, "read the answer");
-      if (!slot.recorder.any_bytes() && send_again(read.slot, error)) return;
+    } else if (look.got.error != EAGAIN && look.got.error != EINTR) {
+      const Error error = base::from_errno(look.got.error, "read the answer");
+      if (!slot.recorder.any_bytes() && send_again(look.slot, error)) return;
       slot.recorder.on_failed(error);
     }
   }
   if (slot.recorder.finished()) {
-    end_attempt(read.slot);
+    end_attempt(look.slot);
     return;
   }
-  if (slot.phase == Phase::kSending && (read.events & EPOLLOUT) != 0) send_more(read.slot);
+  if (slot.phase == Phase::kSending && (look.events & EPOLLOUT) != 0) send_more(look.slot);
   // The answer is complete: only a short wait for the end of its body remains.
-  if (slot.recorder.settled_at()) expect_due(slot);
+  if (slot.recorder.settled_at()) expect_due(look.slot);
+}
+
+// The peer ends an idle connection, or talks without being asked; only TLS has something to say.
+void ClientLoop::handle_free(Slot& slot, const Look& look) {
+  if (!look.tried || (look.got.bytes < 0 && look.got.error == EAGAIN)) return;
+  if (look.got.bytes > 0 && slot.connection.encrypted()) {
+    slot.connection.feed({slab_.data() + look.offset, static_cast<size_t>(look.got.bytes)});
+    const Result<size_t> unasked = slot.connection.decrypt(plain_.data(), plain_.size());
+    if (unasked && *unasked == 0) return;
+  }
+  drop_connection(slot);
+}
+
+void ClientLoop::take_bytes(const Look& look) {
+  const Slot& slot = slots_[look.slot];
+  const std::string_view bytes(slab_.data() + look.offset, static_cast<size_t>(look.got.bytes));
+  ++report_.reads;
+  report_.stamp_delay.add(look.got.returned - look.got.at);
+  uint64_t queued = bytes.size();
+  if (bytes.size() == look.room) queued += net::receive_queue_bytes(slot.connection.fd());
+  report_.receive_queue_max_bytes = std::max(report_.receive_queue_max_bytes, queued);
+  const uint64_t before = slot.recorder.output_events();
+  if (slot.connection.encrypted())
+    take_sealed(look, bytes);
+  else
+    deliver(look.slot, bytes, look.got);
+  if (slot.recorder.output_events() > before + 1) ++report_.multi_event_reads;
+}
+
+void ClientLoop::take_sealed(const Look& look, std::string_view bytes) {
+  Slot& slot = slots_[look.slot];
+  slot.connection.feed(bytes);
+  for (;;) {
+    const Result<size_t> plain = slot.connection.decrypt(plain_.data(), plain_.size());
+    if (!plain) slot.recorder.on_failed(plain.error());
+    if (!plain || *plain == 0) return;
+    if (slot.recorder.finished()) {
+      slot.spoiled = true;
+      return;
+    }
+    deliver(look.slot, {plain_.data(), *plain}, look.got);
+  }
+}
+
+void ClientLoop::deliver(uint32_t index, std::string_view bytes, const net::Received& got) {
+  Slot& slot = slots_[index];
+  const bool first = slot.last_read == 0;
+  slot.last_read = got.at;
+  slot.kernel_stamped = slot.kernel_stamped && got.kernel;
+  slot.recorder.on_bytes(bytes, got.at);
+  if (!first || slot.recorder.finished()) return;
+  // An answer has begun: nothing will be sent again.
+  if (slot.phase == Phase::kReceiving) slot.request = {};
+  expect_due(index);
+}
+
+void ClientLoop::start_due() {
+  for (;;) {
+    const std::optional<Agenda::Start> start = agenda_.take(mono_now());
+    if (!start) return;
+    begin(*start);
+  }
+}
+
+uint32_t ClientLoop::free_slot() {
+  for (std::vector<uint32_t>* list : {&free_open_, &free_closed_}) {
+    if (list->empty()) continue;
+    const uint32_t index = list->back();
+    list->pop_back();
+    return index;
+  }
+  slots_.emplace_back(context_.limits);
+  return static_cast<uint32_t>(slots_.size() - 1);
+}
+
+void ClientLoop::begin(const Agenda::Start& start) {
+  const uint32_t index = free_slot();
+  Slot& slot = slots_[index];
+  Attempt& attempt = context_.attempts[start.index];
+  evidence::RequestRow& row = attempt.row;
+  slot.attempt = start.index;
+  slot.started = mono_now();
+  ++in_flight_;
+  if (start.dated || row.stamps.intended == 0) row.stamps.intended = start.intended;
+  if (start.dated && !start.waited) report_.lateness.add(slot.started - start.intended);
+  slot.reused = slot.connection.state() == net::Connection::State::kOpen;
+  slot.resent = false;
+  slot.kernel_stamped = true;
+  slot.spoiled = false;
+  slot.last_read = 0;
+  slot.recorder.begin(row);
+  Result<std::string> request = net::request_text(
+      context_.url, {.method = "POST",
+                     .path = wire::path(row.api),
+                     .api_key = context_.endpoint.api_key,
+                     .body = attempt.body,
+                     .keep_alive = context_.options.connections != Connections::kFresh,
+                     .events = row.stream});
+  if (!request) return fail_attempt(index, request.error());
+  slot.request = std::move(*request);
+  attempt.body = {};
+  if (!slot.reused) return open(index);
+  row.connection_reused = true;
+  opened(index);
+}
+
+void ClientLoop::open(uint32_t index) {
+  Slot& slot = slots_[index];
+  slot.phase = Phase::kDialing;
+  slot.dialed = mono_now();
+  ++report_.opened;
+  settle(index, slot.connection.open(context_.destination));
+}
+
+// Goes on with a connection that is on its way.
+void ClientLoop::settle(uint32_t index, net::Connection::State state) {
+  using State = net::Connection::State;
+  Slot& slot = slots_[index];
+  net::Connection& connection = slot.connection;
+  slot.retry_at = state == State::kBusy ? mono_now() + kBusyPause : 0;
+  if (connection.fd() >= 0 && connection.descriptors() != slot.descriptors) {
+    epoll_event event{};
+    event.events = kWatched;
+    event.data.u64 = index;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.fd(), &event);
+    slot.descriptors = connection.descriptors();
+  }
+  if (slot.attempt != kNoAttempt && state != State::kBusy) {
+    evidence::Stamps& stamps = row_of(slot).stamps;
+    const net::Connection::Moments& moments = connection.moments();
+    stamps.connect_begin = moments.connect_begin;
+    stamps.connected = moments.connected;
+    stamps.tls_begin = moments.tls_begin;
+    stamps.tls_done = moments.tls_done;
+  }
+  switch (state) {
+    case State::kOpen:
+      // The handshake may have left bytes unread whose edge is gone.
+      if (connection.encrypted()) again_.push_back(index);
+      if (slot.attempt != kNoAttempt) return opened(index);
+      slot.phase = Phase::kFree;
+      deadlines_.set(index, DeadlineHeap::kNever);
+      free_open_.push_back(index);
+      --warming_;
+      return;
+    case State::kClosed:
+    case State::kFailed:
+      if (slot.attempt != kNoAttempt) return fail_attempt(index, connection.error());
+      pool_error_ = connection.error();
+      return;
+    case State::kDialing:
+    case State::kBusy:
+    case State::kHandshaking:
+      expect_due(index);
+  }
+}
+
+void ClientLoop::opened(uint32_t index) {
+  Slot& slot = slots_[index];
+  slot.ready = mono_now();
+  slot.phase = Phase::kSending;
+  if (const Result<void> put = slot.connection.put(slot.request); !put)
+    return fail_attempt(index, put.error());
+  send_more(index);
+}
+
+// Sends what the kernel takes and stamps the last byte. When the peer has closed, reading tells
+// why.
+void ClientLoop::send_more(uint32_t index) {
+  Slot& slot = slots_[index];
+  const net::Connection::Sent sent = slot.connection.flush();
+  if (sent == net::Connection::Sent::kAll) row_of(slot).stamps.sent = mono_now();
+  if (sent == net::Connection::Sent::kBroken) again_.push_back(index);
+  if (sent != net::Connection::Sent::kSome) slot.phase = Phase::kReceiving;
+  expect_due(index);
 }
 
 // Retry::kIfReused: a request on a connection that had been used before, closed before any byte of
 // the answer, is sent once more on a new connection.
-bool ClientLoop::send_again(size_t index, const Error& error) {
-  Slot& slot = *slots_[index];
+bool ClientLoop::send_again(uint32_t index, const Error& error) {
+  Slot& slot = slots_[index];
   if (!slot.reused || slot.resent) return false;
   slot.resent = true;
   slot.reused = false;
-  evidence::RequestRow& row = slot.attempt.row;
+  evidence::RequestRow& row = row_of(slot);
   row.connection_reused = false;
   row.stamps.sent.reset();
   row.error_detail = "sent again on a new connection: the reused one failed before any byte (" +
                      error.detail + ")";
   drop_connection(slot);
-  begin_request(slot);
-  dial(index);
+  open(index);
   return true;
 }
 
-void ClientLoop::fail_attempt(size_t index, const Error& error) {
-  slots_[index]->recorder.on_failed(error);
+void ClientLoop::fail_attempt(uint32_t index, const Error& error) {
+  slots_[index].recorder.on_failed(error);
   end_attempt(index);
 }
 
-void ClientLoop::end_attempt(size_t index) {
-  Slot& slot = *slots_[index];
-  if (!slot.recorder.reusable() || slot.phase != Phase::kReceiving) drop_connection(slot);
-  slot.dialer.reset();
+void ClientLoop::end_attempt(uint32_t index) {
+  Slot& slot = slots_[index];
+  const Nanos now = mono_now();
+  const Recorder& recorder = slot.recorder;
+  evidence::RequestRow& row = row_of(slot);
+  if (!recorder.reusable() || slot.spoiled || slot.phase != Phase::kReceiving ||
+      context_.options.connections == Connections::kFresh)
+    drop_connection(slot);
+  if (recorder.any_bytes()) {
+    row.stamp_source = slot.kernel_stamped ? "kernel" : "user";
+    ++(slot.kernel_stamped ? report_.kernel_rows : report_.user_rows);
+  }
+  report_.events += recorder.events();
+  report_.late_in_batch += static_cast<uint64_t>(row.late_in_batch.value_or(0));
+  judge_status(row, recorder, now);
+  const Nanos ended = row.outcome == evidence::Outcome::kOk ? slot.last_read : now;
+  const auto attempt = static_cast<uint32_t>(slot.attempt);
   slot.phase = Phase::kFree;
-  slot.out = {};
+  slot.attempt = kNoAttempt;
+  slot.request = {};
+  deadlines_.set(index, DeadlineHeap::kNever);
+  const bool open = slot.connection.state() == net::Connection::State::kOpen;
+  (open ? free_open_ : free_closed_).push_back(index);
   --in_flight_;
-  yield_row(std::move(slot.attempt.row));
+  context_.finished.push({attempt, slot.started, ended});
+  agenda_.ended(attempt, ended);
 }
 
-// Ends everything that is in flight and everything that was not begun.
-void ClientLoop::refuse_all(const Error& error) {
-  for (const auto& slot : slots_) {
-    if (slot->phase == Phase::kFree) continue;
-    slot->recorder.on_failed(error);
-    drop_connection(*slot);
-    slot->dialer.reset();
-    slot->phase = Phase::kFree;
-    --in_flight_;
-    yield_row(std::move(slot->attempt.row));
-  }
-  Recorder recorder(limits_);
-  while (!waiting_.empty()) {
-    Attempt attempt = std::move(waiting_.front());
-    waiting_.pop_front();
-    recorder.begin(attempt.row);
-    recorder.on_failed(error);
-    yield_row(std::move(attempt.row));
-  }
+// What an answer's status means for the rest of the run.
+void ClientLoop::judge_status(const evidence::RequestRow& row, const Recorder& recorder,
+                              Nanos now) {
+  LoadShare& share = context_.share;
+  if (row.status >= 200 && row.status < 300) share.accept_key();
+  // A 403 can be about one request, once others were answered.
+  const bool refused = row.status == 401 || (row.status == 403 && !share.key_accepted());
+  if (refused && context_.options.stop_on_auth)
+    share.stop(Error(Kind::kCancelled, Side::kUpstream,
+                     "the run was stopped because a request was refused with " + row.error_detail,
+                     "look at the API key and what it may use"));
+  if (row.status != 429) return;
+  ++report_.rate_limited;
+  const std::optional<Nanos> pause = parse_retry_after(recorder.retry_after());
+  if (pause && context_.options.respect_retry_after) share.hold(now, now + *pause);
 }
 
-void ClientLoop::yield_row(evidence::RequestRow row) {
-  rows_.push_back(std::move(row));
-  if (finished_) finished_(rows_.back());
-}
-
-void ClientLoop::watch(size_t index, uint32_t events) {
-  Slot& slot = *slots_[index];
-  if (slot.watched == events) return;
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = index;
-  const int fd = slot.dialer ? slot.dialer->fd() : slot.fd.get();
-  const bool added = slot.watched == 0 && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
-  if (!added) epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
-  slot.watched = events;
+// Ends everything that is in flight. What was not begun is left to the caller.
+void ClientLoop::abandon(const Error& reason) {
+  for (uint32_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].attempt != kNoAttempt) fail_attempt(i, reason);
 }
 
 void ClientLoop::drop_connection(Slot& slot) {
-  slot.fd.reset();
-  slot.watched = 0;
+  if (slot.connection.state() == net::Connection::State::kOpen) {
+    const net::TransportTrouble trouble = net::transport_trouble(slot.connection.fd());
+    report_.retransmits += trouble.retransmits;
+    report_.out_of_order += trouble.out_of_order;
+  }
+  slot.connection.close();
 }
 
 ClientLoop::Due ClientLoop::due(const Slot& slot) const {
+  const Limits& limits = context_.limits;
   Due first;
   const auto consider = [&](Nanos since, Nanos length, const char* limit) {
-    if (length <= 0) return;
-    if (first.at == 0 || since + length < first.at) first = {since + length, limit, length};
+    if (length > 0 && since + length < first.at) first = {since + length, limit, length};
   };
   if (slot.phase == Phase::kFree) return first;
-  consider(slot.started, limits_.total, "total");
+  if (slot.attempt != kNoAttempt) consider(slot.started, limits.total, "total");
   if (slot.phase == Phase::kDialing) {
-    consider(slot.dialed, limits_.connect, "connect");
+    consider(slot.dialed, limits.connect, "connect");
     if (slot.retry_at != 0) consider(slot.retry_at, 1, "");
   } else if (slot.last_read == 0) {
-    consider(slot.ready, limits_.first_byte, "first_byte");
+    consider(slot.ready, limits.first_byte, "first_byte");
   } else {
-    consider(slot.last_read, limits_.idle, "idle");
+    consider(slot.last_read, limits.idle, "idle");
   }
   if (const auto settled = slot.recorder.settled_at()) consider(*settled, kEndGrace, "idle");
   return first;
 }
 
-void ClientLoop::expect_due(const Slot& slot) {
-  if (const Due first = due(slot); first.at != 0) next_check_ = std::min(next_check_, first.at);
+// Moves a slot's entry only when it has to be earlier: an entry that is too early is looked at and
+// set right, and so the common event, another read, costs nothing.
+void ClientLoop::expect_due(uint32_t index) {
+  const Nanos at = due(slots_[index]).at;
+  if (at < deadlines_.at(index)) deadlines_.set(index, at);
 }
 
 void ClientLoop::check_limits(Nanos now) {
-  next_check_ = kNever;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = *slots_[i];
+  while (deadlines_.next() <= now) {
+    const uint32_t index = deadlines_.next_id();
+    Slot& slot = slots_[index];
     const Due first = due(slot);
-    if (first.at == 0) continue;
-    if (first.at > now) {
-      next_check_ = std::min(next_check_, first.at);
-    } else if (slot.retry_at != 0 && first.limit[0] == '\0') {
-      dialed(i, slot.dialer->start());
-    } else {
-      const char* where = slot.phase == Phase::kDialing   ? "while connecting"
-                          : slot.phase == Phase::kSending ? "while sending the request"
-                          : slot.last_read == 0           ? "before the first byte of the answer"
-                                                          : "in the middle of the answer";
-      fail_attempt(i, Error(Kind::kTimeout, Side::kUpstream,
-                            std::string("limit ") + first.limit + " (" +
-                                base::format_duration(first.length) + ") ran out " + where));
+    deadlines_.set(index, first.at);
+    if (first.at > now) continue;
+    deadlines_.set(index, DeadlineHeap::kNever);
+    if (slot.retry_at != 0 && first.limit[0] == '\0') {
+      settle(index, slot.connection.progress());
+      continue;
     }
-    start_next(i);
+    const char* where = slot.phase == Phase::kDialing   ? "while connecting"
+                        : slot.phase == Phase::kSending ? "while sending the request"
+                        : slot.last_read == 0           ? "before the first byte of the answer"
+                                                        : "in the middle of the answer";
+    Error error(Kind::kTimeout, Side::kUpstream,
+                std::string("limit ") + first.limit + " (" + base::format_duration(first.length) +
+                    ") ran out " + where);
+    if (slot.attempt == kNoAttempt)
+      pool_error_ = std::move(error);
+    else
+      fail_attempt(index, error);
   }
-}
-
-int ClientLoop::wait_millis() const {
-  if (next_check_ == kNever) return -1;
-  const Nanos left = next_check_ - mono_now();
-  if (left <= 0) return 0;
-  return static_cast<int>(std::min<Nanos>(left / kMillisecond + 1, 3'600'000));
 }
 
 }  // namespace anvil::measure

@@ -72,6 +72,25 @@ Json DelayCounts::to_json() const {
   return {{"p50", micros(quantile(0.5))}, {"p99", micros(quantile(0.99))}, {"max", micros(max_)}};
 }
 
+void LoadReport::add(const LoadReport& thread) {
+  opened += thread.opened;
+  kernel_rows += thread.kernel_rows;
+  user_rows += thread.user_rows;
+  events += thread.events;
+  reads += thread.reads;
+  multi_event_reads += thread.multi_event_reads;
+  late_in_batch += thread.late_in_batch;
+  loop_lag.add(thread.loop_lag);
+  stamp_delay.add(thread.stamp_delay);
+  lateness.add(thread.lateness);
+  receive_queue_max_bytes = std::max(receive_queue_max_bytes, thread.receive_queue_max_bytes);
+  retransmits += thread.retransmits;
+  out_of_order += thread.out_of_order;
+  limit_hits += thread.limit_hits;
+  rate_limited += thread.rate_limited;
+  cpu_ns += thread.cpu_ns;
+}
+
 Json LoadReport::to_json() const {
   Json out;
   out["began_ns"] = began;

@@ -65,6 +65,8 @@ struct LoadReport {
   Nanos held_ns = 0;          // waited because of Retry-After
   Nanos cpu_ns = 0;
 
+  // Adds what one thread has counted.
+  void add(const LoadReport& thread);
   Json to_json() const;
 };
 

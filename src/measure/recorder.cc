@@ -1,5 +1,7 @@
 #include "measure/recorder.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace anvil::measure {
@@ -9,6 +11,8 @@ using evidence::Outcome;
 namespace {
 // An error body is kept for its message; more than this is read and dropped.
 constexpr size_t kErrorBodyBytes = 64 * 1024;
+constexpr size_t kMostExpectedChunks = 4096;
+constexpr size_t kMostExpectedText = 32 * 1024;
 
 bool is_event_stream(std::string_view type) {
   constexpr std::string_view kType = "text/event-stream";
@@ -55,10 +59,13 @@ void Recorder::begin(evidence::RequestRow& row) {
   reader_.begin("POST");
   splitter_.reset();
   decoder_.reset(row.api);
+  decoder_.expect_text(expected_text_);
   mode_ = Mode::kStream;
   body_.clear();
   retry_after_.clear();
   generated_bytes_ = 0;
+  events_ = 0;
+  late_in_batch_ = 0;
   counted_ = 0;
   settled_at_.reset();
   finished_ = false;
@@ -68,7 +75,13 @@ void Recorder::begin(evidence::RequestRow& row) {
 void Recorder::on_bytes(std::string_view bytes, Nanos at) {
   using Event = net::ResponseReader::Event;
   if (finished_ || bytes.empty()) return;
-  if (!row_->stamps.first_byte) row_->stamps.first_byte = at;
+  evidence::Stamps& stamps = row_->stamps;
+  if (!stamps.first_byte) {
+    stamps.first_byte = at;
+    // The kernel's stamp of a quick answer can lie before our clock was read behind the last send:
+    // the request had left by then.
+    if (stamps.sent && at < *stamps.sent) stamps.sent = at;
+  }
   while (!finished_) {
     const Result<Event> event = reader_.next(bytes);
     if (!event) return on_failed(event.error());
@@ -129,6 +142,7 @@ Result<void> Recorder::on_payload(std::string_view bytes, Nanos at) {
 
 Result<void> Recorder::on_event(const wire::SseEvent& event, Nanos at) {
   evidence::Stamps& stamps = row_->stamps;
+  ++events_;
   if (!stamps.first_event) stamps.first_event = at;
   const Result<wire::Delta> read = decoder_.on_event(event.event, event.data);
   if (!read) return fail(read.error());
@@ -149,7 +163,12 @@ Result<void> Recorder::on_event(const wire::SseEvent& event, Nanos at) {
 
 void Recorder::add_chunk(const wire::Delta& delta, Nanos at) {
   evidence::Stamps& stamps = row_->stamps;
-  if (!stamps.first_output) stamps.first_output = at;
+  if (!stamps.first_output) {
+    stamps.first_output = at;
+    row_->chunks.reserve(expected_chunks_);
+  } else if (stamps.last_output == at) {
+    ++late_in_batch_;
+  }
   if (delta.visible() && !stamps.first_visible) stamps.first_visible = at;
   stamps.last_output = at;
 
@@ -252,6 +271,11 @@ void Recorder::finish(Outcome outcome, Kind kind, std::string detail) {
 void Recorder::finish_row() {
   if (mode_ == Mode::kStream) row_->answer = decoder_.take_answer();
   const wire::Answer& answer = row_->answer;
+  if (reader_.any_bytes()) row_->late_in_batch = late_in_batch_;
+  // The next answer is probably no longer than the longest so far: room for it is made at once, so
+  // that its events do not allocate.
+  expected_chunks_ = std::min(std::max(expected_chunks_, row_->chunks.size()), kMostExpectedChunks);
+  expected_text_ = std::min(std::max(expected_text_, answer.content.size()), kMostExpectedText);
   row_->token_source = answer.usage.completion                         ? "usage"
                        : answer.timings && answer.timings->predicted_n ? "timings"
                                                                        : "none";

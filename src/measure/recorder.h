@@ -15,7 +15,7 @@
 namespace anvil::measure {
 
 // Turns the bytes of one answer into the stamps, chunks, text and outcome of its row. No I/O and no
-// clock: every call says when its bytes were read. Lifecycle: begin(), then bytes until finished();
+// clock: every call says when its bytes came. Lifecycle: begin(), then bytes until finished();
 // once finished the row is final and further calls do nothing. One attempt at a time; the owner's
 // thread.
 class Recorder {
@@ -24,6 +24,7 @@ class Recorder {
 
   // `row` must outlive the attempt; its plan fields are read, the rest is filled in.
   void begin(evidence::RequestRow& row);
+  // Bytes that came in one read: all its events get its stamp.
   void on_bytes(std::string_view bytes, Nanos at);
   // The peer closed its side.
   void on_closed(Nanos at);
@@ -32,6 +33,11 @@ class Recorder {
 
   bool finished() const { return finished_; }
   bool any_bytes() const { return reader_.any_bytes(); }
+  // Events of the stream so far, and those of them that carried output.
+  uint64_t events() const { return events_; }
+  uint64_t output_events() const { return row_ != nullptr ? row_->chunks.size() : 0; }
+  // The field of that name, after the head of the answer.
+  const std::string& retry_after() const { return retry_after_; }
   // When the terminal marker or an error event came: only the end of the body is missing.
   std::optional<Nanos> settled_at() const { return settled_at_; }
   // After finished(): the connection may carry another request.
@@ -60,6 +66,10 @@ class Recorder {
   std::string body_;
   std::string retry_after_;
   uint64_t generated_bytes_ = 0;
+  uint64_t events_ = 0;
+  int64_t late_in_batch_ = 0;
+  size_t expected_chunks_ = 0;      // the most that an answer had so far
+  size_t expected_text_ = 0;        // likewise, bytes
   std::optional<int64_t> counted_;  // completion tokens at the last output event, if known there
   std::optional<Nanos> settled_at_;
   bool finished_ = true;
