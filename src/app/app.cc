@@ -78,6 +78,7 @@ int run_command(int argc, char** argv) {
       "internal.");
   add_recipe(root, context);
   add_qualify(root, context);
+  add_engine(root, context);
   add_runs(root, context);
   add_verify(root, context);
   add_report(root, context);
