@@ -34,7 +34,7 @@ struct RunForComparison {
 // Ratios are b / a of the medians of run-level values, intervals a block bootstrap over pairs. A
 // metric resolves only where the interval excludes 1 and the ratio is beyond the A/A noise floor;
 // else it says "not resolved", with the reason. Below 3 complete pairs there is no interval; below
-// 6 it is marked as not trusted. docs/comparison.md has the rules.
+// 6 it is marked as not trusted. docs/compare.md has the rules.
 //
 // Refuses an unknown metric, an arm other than a or b, a margin that is not above 0. Results of any
 // shape give a document, with null and a reason where a figure is missing.

@@ -233,7 +233,9 @@ Result<Json> compare_metric(const ComparedMetric& metric, const std::string& lan
   if (complete) shift = TRY(stats::hodges_lehmann(sample.differences));
   if (!sample.a.empty() && !sample.b.empty()) a12 = TRY(stats::a12(sample.b, sample.a));
   std::optional<stats::SignedRank> rank;
-  if (complete) rank = TRY(stats::wilcoxon_signed_rank(sample.differences, kAlpha));
+  if (complete)
+    rank = TRY(stats::wilcoxon_signed_rank(sample.positive ? sample.log_ratios : sample.differences,
+                                           kAlpha));
 
   std::optional<stats::NoiseFloor> noise;
   if (sample.has_ratio() && sample.a.size() >= 2 && sample.b.size() >= 2)

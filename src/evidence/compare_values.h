@@ -48,8 +48,7 @@ struct RunValue {
 RunValue value_of_successes(const Json& lane, const ComparedMetric& metric);
 // Over every request that was sent (intention to treat): see ComparedMetric::Failure. Percentiles
 // among failures need the lane's "curves"; a percentile that falls on a request that never answered
-// is absent. The output rate needs the lane's "wall_s" (first request sent to the last one ended)
-// where requests failed.
+// is absent. The output rate needs the lane's "wall_s" where requests failed.
 RunValue value_of_all(const Json& lane, const ComparedMetric& metric);
 
 // The lane with this id in a results document; null if it has none.
