@@ -59,7 +59,8 @@ struct Connection {
   bool pause_due = false;  // a step is due, but too much is unsent
   Nanos timer = 0;         // when the next step is due; 0: no timer
 
-  std::string in;  // received, not yet taken
+  std::string in;     // received, not yet taken
+  Nanos arrived = 0;  // when the last byte of it came in
   wire::RequestHeadParser parser;
   wire::ChunkedDecoder chunks;
   std::string body;  // of a chunked request, as far as it came

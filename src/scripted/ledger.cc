@@ -40,6 +40,7 @@ Json to_json(const LedgerEntry& entry, const std::string& stream_name) {
           {"surface", name(entry.surface)},
           {"connection", entry.connection},
           {"recv_last_byte_ns", entry.recv_last_byte},
+          {"arrived_ns", entry.arrived},
           {"start_ns", entry.start},
           {"prompt_tokens", entry.prompt_tokens},
           {"completion_tokens", entry.completion_tokens},

@@ -40,8 +40,9 @@ struct LedgerEntry {
   int stream = -1;     // index in the schedule; -1 if the request was refused
   Surface surface = Surface::kChat;
   int64_t connection = 0;
-  Nanos recv_last_byte = 0;
-  Nanos start = 0;  // when it got a slot; times of its schedule count from here
+  Nanos recv_last_byte = 0;  // the read that gave it returned
+  Nanos arrived = 0;  // it came in, by the kernel's stamp; ours where there is none (TLS, unix)
+  Nanos start = 0;    // when it got a slot; times of its schedule count from here
   int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0;
   Ending ending = Ending::kStopped;
   int status = 200;

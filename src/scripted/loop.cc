@@ -120,6 +120,7 @@ void Loop::run() {
   std::vector<epoll_event> events(kEventsAtOnce);
   while (!stopping_) {
     const int ready = wait(events);
+    kernel_clock_.keep_fresh();
     fire_timers();
     for (int i = 0; i < ready; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];

@@ -108,6 +108,7 @@ class Loop : public Starter {
   std::vector<Timer> timers_;  // a heap
   std::string read_buffer_, scratch_, frame_;
   EventWriter writer_;
+  net::KernelClock kernel_clock_;
   uint32_t generation_ = 0;
   Lateness lateness_;
   int64_t events_ = 0, bytes_ = 0, writes_ = 0;

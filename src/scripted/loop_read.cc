@@ -35,7 +35,7 @@ int status_of(const Error& error) {
 
 bool Loop::on_readable(Connection& connection) {
   for (;;) {
-    const auto moved = connection.transport.read(read_buffer_);
+    const auto moved = connection.transport.read(read_buffer_, kernel_clock_);
     const Nanos at = mono_now();
     if (moved.state == Transport::State::kClosed) {
       close(connection);
@@ -46,6 +46,7 @@ bool Loop::on_readable(Connection& connection) {
       return true;
     }
     connection.in.append(read_buffer_, 0, moved.bytes);
+    connection.arrived = moved.arrived;
     if (connection.in.size() > kMaxAheadBytes) {
       close(connection);
       return false;
@@ -154,6 +155,7 @@ bool Loop::generate(Connection& connection, Surface surface, std::string_view bo
   entry.surface = surface;
   entry.connection = connection.number;
   entry.recv_last_byte = entry.start = at;
+  entry.arrived = connection.arrived;
   const auto refuse = [&](const Error& error) {
     const Reply refusal =
         error_reply(surface, status_of(error), error.detail, "invalid_request_error");

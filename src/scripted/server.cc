@@ -96,6 +96,8 @@ Result<void> Server::listen(const std::string& address, bool tls) {
   if (!listener_) return fail(base::from_errno(errno, what));
   const int one = 1;
   if (place.path.empty()) setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  // Accepted sockets inherit it, so that a request that comes before its accept is stamped too.
+  net::enable_receive_stamps(listener_.get());
   auto* name = reinterpret_cast<sockaddr*>(&place.storage);
   if (bind(listener_.get(), name, place.length) != 0 || ::listen(listener_.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE)

@@ -57,17 +57,19 @@ Transport::Moved Transport::judge(int result) {
   return {again ? State::kAgain : State::kClosed, 0};
 }
 
-Transport::Moved Transport::read(std::span<char> into) {
+Transport::Moved Transport::read(std::span<char> into, const net::KernelClock& clock) {
   if (ssl_) {
     const auto size = std::min<size_t>(into.size(), INT_MAX);
-    return judge(SSL_read(ssl_.get(), into.data(), static_cast<int>(size)));
+    Moved moved = judge(SSL_read(ssl_.get(), into.data(), static_cast<int>(size)));
+    moved.arrived = mono_now();
+    return moved;
   }
   for (;;) {
-    const ssize_t got = ::recv(fd_.get(), into.data(), into.size(), 0);
-    if (got > 0) return {State::kOk, static_cast<size_t>(got)};
-    if (got == 0) return {State::kClosed, 0};
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return {State::kAgain, 0};
-    if (errno != EINTR) return {State::kClosed, 0};
+    const net::Received got = net::receive(fd_.get(), into.data(), into.size(), clock);
+    if (got.bytes > 0) return {State::kOk, static_cast<size_t>(got.bytes), got.at};
+    if (got.bytes == 0) return {State::kClosed};
+    if (got.error == EAGAIN || got.error == EWOULDBLOCK) return {State::kAgain};
+    if (got.error != EINTR) return {State::kClosed};
   }
 }
 

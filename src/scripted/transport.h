@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/result.h"
+#include "net/kernel_stamp.h"
 
 namespace anvil::scripted {
 
@@ -35,13 +37,15 @@ class Transport {
   struct Moved {
     State state = State::kOk;
     size_t bytes = 0;
+    Nanos arrived = 0;  // of a read: when the last of these bytes came in, by the kernel if it says
   };
 
   Transport() = default;
   // `identity` may be null: plain.
   Transport(base::Fd fd, const TlsIdentity* identity);
 
-  Moved read(std::span<char> into);
+  // Kernel stamps need net::enable_receive_stamps on the socket; TLS hides them.
+  Moved read(std::span<char> into, const net::KernelClock& clock);
   Moved write(std::string_view bytes);
   int fd() const { return fd_.get(); }
   bool open() const { return static_cast<bool>(fd_); }
