@@ -82,6 +82,7 @@ int run_command(int argc, char** argv) {
   add_runs(root, context);
   add_verify(root, context);
   add_report(root, context);
+  add_evidence(root, context);
   add_doctor(root, context);
   add_completion(root, context);
   try {

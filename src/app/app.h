@@ -35,6 +35,7 @@ void add_engine(CLI::App& root, Context& context);
 void add_runs(CLI::App& root, Context& context);
 void add_verify(CLI::App& root, Context& context);
 void add_report(CLI::App& root, Context& context);
+void add_evidence(CLI::App& root, Context& context);
 void add_doctor(CLI::App& root, Context& context);
 void add_completion(CLI::App& root, Context& context);
 
