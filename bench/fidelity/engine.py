@@ -116,7 +116,7 @@ def read_ledger(text):
             continue
         if entry["cut"]:
             raise EngineFailed("the ledger was too small for the run")
-        truths.append(score.Truth(id=entry["id"], received_ns=entry["recv_last_byte_ns"], outputs=outputs, events=len(entry["events"]),
+        truths.append(score.Truth(id=entry["id"], received_ns=entry["arrived_ns"], outputs=outputs, events=len(entry["events"]),
                                   ended_ns=max(event["write_end_ns"] for event in entry["events"]),
                                   output_tokens=entry["completion_tokens"], prompt_tokens=entry["prompt_tokens"]))
     if summary is None:

@@ -8,7 +8,7 @@ import statistics
 class Truth:
     """One request in the ledger. Times are CLOCK_MONOTONIC nanoseconds."""
     id: str | None
-    received_ns: int   # its last byte had been read
+    received_ns: int   # its last byte came in, by the kernel's stamp: a busy engine reads late
     outputs: list      # (write ended, tokens) of each event that carried output
     events: int        # all events written, the ones without output too
     ended_ns: int      # the last write ended

@@ -160,7 +160,7 @@ def markdown(record, variants, with_void=False):
         f"{plan['tool_cpus']}. {len(record['runs'])} runs, {voids} of them void. Medians over the rounds that count, in brackets their range.",
         f"Each stream: first output {plan['first_ms']} ms after the request, then {plan['output_tokens'] - 1} events {plan['gap_ms']} ms apart, "
         "one token each. Truth is the engine's ledger:",
-        "for first output, the end of the write of the first event with output, minus the moment when the request's last byte had been read.",
+        "for first output, the end of the write of the first event with output, minus the kernel's stamp of the request's last byte.",
         "A client *saturates* at the smallest event rate at which the p50 of its error passes 5 ms, or its median gap is off by more than 5 %.",
     ]
     if record.get("sanitized"):

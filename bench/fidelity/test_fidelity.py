@@ -157,7 +157,7 @@ class Engine(unittest.TestCase):
     @staticmethod
     def entry(id, outcome="done", cut=False):
         events = [("head", 1, 0), ("role", 1, 0), ("content", 100, 4), ("content", 150, 4), ("finish", 150, 0), ("done", 151, 0)]
-        return json.dumps({"id": id, "recv_last_byte_ns": 1000 * MS, "outcome": outcome, "cut": cut, "completion_tokens": 8, "prompt_tokens": 24,
+        return json.dumps({"id": id, "arrived_ns": 1000 * MS, "recv_last_byte_ns": 1002 * MS, "outcome": outcome, "cut": cut, "completion_tokens": 8, "prompt_tokens": 24,
                            "events": [{"kind": kind, "write_end_ns": (1000 + at) * MS, "tokens": tokens} for kind, at, tokens in events]}) + "\n"
 
     def test_ledger_keeps_whole_answers_and_counts_events_with_output(self):

@@ -165,7 +165,7 @@ def vllm_read(folder):
 def anvil_command(program, load):
     return [program, "bench", "--url", load.url, "--model", load.model, "--concurrency", str(load.streams),
             "--requests", str(load.requests), "--prompt-tokens", str(load.prompt_tokens), "--max-tokens", str(load.output_tokens),
-            "--json", "--rows"]
+            "--json", "--rows", "--quiet", "--runs-dir", str(load.folder / "runs")]
 
 
 @fields
