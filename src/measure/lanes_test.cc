@@ -1,4 +1,4 @@
-#include "measure/lanes.h"
+#include "measure/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST(LanePlan, NamesLaneAndKeyOfAWrongValue) {
       {{{"id", "a"}, {"requests", "9"}}, "requests must be an integer"},
       {{{"id", "a"}, {"concurrency", 1.5}}, "concurrency must be an integer"},
       {{{"id", "a"}, {"warmup", -1}}, "warmup must be an integer from 0"},
-      {{{"id", "a"}, {"cache", "warm"}}, "\"cold\" or \"prefix\""},
+      {{{"id", "a"}, {"cache", "warm"}}, "\"cold\", \"prefix\" or \"replay\""},
       {{{"id", "a"}, {"api", "soap"}}, "api must be"},
       {{{"id", "a"}, {"stream", 1}}, "stream must be true or false"},
   };
@@ -201,7 +201,7 @@ TEST(BuildLane, SaysWhichPromptCouldNotBeMade) {
   PromptBuilder prompts(count);
   const auto built = build_lane(lane, context(), prompts);
   ASSERT_FALSE(built);
-  EXPECT_NE(built.error().detail.find("lane \"tiny\", warmup-0"), std::string::npos)
+  EXPECT_NE(built.error().detail.find("lane \"tiny\": warmup-0: a prompt of 4 tokens"), std::string::npos)
       << built.error().detail;
 }
 

@@ -29,20 +29,11 @@ uint64_t digest64(const std::string& text) {
   return std::strtoull(base::sha256(text).substr(0, 16).c_str(), nullptr, 16);
 }
 
-uint64_t mix(uint64_t seed, std::string_view stream, std::string_view use) {
-  std::string text(use);
-  text += '\n';
-  text += std::to_string(seed);
-  text += '\n';
-  text += stream;
-  return digest64(text);
-}
-
 // A prompt whose length can still change: filler of any number of words, pieces behind it.
 class Draft {
  public:
   explicit Draft(const PromptSpec& spec)
-      : spec_(spec), filler_(mix(spec.seed, spec.stream, "filler")) {
+      : spec_(spec), filler_(derived_seed(spec.seed, spec.stream, "filler")) {
     std::stable_sort(needles_.begin(), needles_.end(),
                      [](const Needle& a, const Needle& b) { return a.depth < b.depth; });
   }
@@ -56,10 +47,7 @@ class Draft {
     append_filler(out, words);
     if (pieces > 0) {
       out += "\n\n";
-      for (int64_t i = 0; i < pieces; ++i) {
-        if (i > 0) out += ' ';
-        out += kPieces[static_cast<size_t>(i) % std::size(kPieces)];
-      }
+      out += single_token_words(pieces).substr(1);
     }
     if (!spec_.question.empty()) {
       out += "\n\n";
@@ -191,8 +179,27 @@ int64_t tolerance(const PromptSpec& spec) {
   return std::max(spec.tolerance_tokens, static_cast<int64_t>(share));
 }
 
+uint64_t derived_seed(uint64_t seed, std::string_view stream, std::string_view use) {
+  std::string text(use);
+  text += '\n';
+  text += std::to_string(seed);
+  text += '\n';
+  text += stream;
+  return digest64(text);
+}
+
+std::string single_token_words(int64_t count) {
+  std::string out;
+  for (int64_t i = 0; i < count; ++i) {
+    out += ' ';
+    out += kPieces[static_cast<size_t>(i) % std::size(kPieces)];
+  }
+  return out;
+}
+
 std::string nonce(uint64_t seed, std::string_view stream, std::string_view salt) {
-  const uint64_t number = mix(seed, stream, "nonce\n" + std::string(salt)) % 900'000'000'000ull;
+  const uint64_t number =
+      derived_seed(seed, stream, "nonce\n" + std::string(salt)) % 900'000'000'000ull;
   return std::to_string(number + 100'000'000'000ull);
 }
 

@@ -61,6 +61,8 @@ class PromptBuilder {
  public:
   explicit PromptBuilder(TokenCounter counter) : counter_(std::move(counter)) {}
   Result<ExactPrompt> build(const PromptSpec& spec);
+  // What the counter says of a text.
+  Result<int64_t> count(const std::string& text) const { return counter_(text); }
 
  private:
   TokenCounter counter_;
@@ -69,6 +71,13 @@ class PromptBuilder {
 
 // 12 digits out of seed, stream and salt.
 std::string nonce(uint64_t seed, std::string_view stream, std::string_view salt);
+
+// A seed for one `use` of a stream: streams and uses do not disturb each other.
+uint64_t derived_seed(uint64_t seed, std::string_view stream, std::string_view use);
+
+// " the of and ...": words, each with a blank before it, of one token each in the vocabularies that
+// we know.
+std::string single_token_words(int64_t count);
 
 // Endless English filler, sentence after sentence, from a seed.
 class Filler {
