@@ -25,7 +25,7 @@ enum class FieldType {
   kNumberList,
   kLength,  // integer, or a table that says how a length is distributed; what is inside the table
             // is not checked
-  kAny,  // anything, tables too; nothing inside is checked
+  kAny,     // anything, tables too; nothing inside is checked
 };
 
 // What a text (or each text of a list) must look like.
