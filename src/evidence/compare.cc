@@ -1,6 +1,7 @@
 #include "evidence/compare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "evidence/compare_metric.h"
@@ -12,6 +13,8 @@
 namespace anvil::evidence {
 
 namespace {
+constexpr double kLargestCount = 9e15;  // every whole number below is exact
+
 struct Wanted {
   std::vector<ComparedMetric> metrics;
   std::string primary_lane, primary_metric;  // "" without a primary endpoint
@@ -63,11 +66,14 @@ class Counts {
  public:
   explicit Counts(std::vector<std::string> names) : names_(std::move(names)) {}
   void add(const Json& object) {
-    for (const std::string& name : names_)
-      if (const auto value = integer(object, name)) {
-        int64_t sum = 0;
-        if (!__builtin_add_overflow(sums_[name].value_or(0), *value, &sum)) sums_[name] = sum;
-      }
+    for (const std::string& name : names_) {
+      // Differences of an engine's counters are whole numbers written as floating-point ones.
+      const auto value = number(object, name);
+      if (!value || !(std::abs(*value) < kLargestCount)) continue;
+      int64_t sum = 0;
+      if (!__builtin_add_overflow(sums_[name].value_or(0), static_cast<int64_t>(*value), &sum))
+        sums_[name] = sum;
+    }
   }
   std::optional<int64_t> of(const std::string& name) const {
     const auto found = sums_.find(name);
