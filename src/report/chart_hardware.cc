@@ -1,53 +1,15 @@
 #include <algorithm>
-#include <functional>
 
 #include "report/charts.h"
-#include "report/svg.h"
 #include "report/text.h"
-#include "report/time_axis.h"
+#include "report/time_series.h"
 
 namespace anvil::report {
 
 namespace {
 
-struct Series {
-  std::string subject, title, unit;
-  std::vector<svg::Point> points;  // (seconds, value)
-  bool from_zero = true;
-  bool least = false;  // the low end matters, not the high one
-};
-
-using Read = std::function<std::optional<double>(const Sample&)>;
-
-Series read_series(const Facts& facts, std::string subject, std::string title, std::string unit,
-                   bool from_zero, const Read& read) {
-  Series out{std::move(subject), std::move(title), std::move(unit), {}, from_zero, false};
-  for (const Sample& sample : facts.samples)
-    if (const auto value = read(sample)) out.points.emplace_back(facts.seconds(sample.at), *value);
-  return out;
-}
-
-// Processor seconds per second between neighbouring samples. A counter that falls (another process
-// tree) starts anew.
-Series cpu_series(const Facts& facts) {
-  Series out{"Engine", "processors", "cores", {}, true, false};
-  const Sample* before = nullptr;
-  for (const Sample& sample : facts.samples) {
-    if (!sample.cpu_s) continue;
-    if (before && sample.at > before->at && *sample.cpu_s >= *before->cpu_s) {
-      const double width = static_cast<double>(sample.at - before->at) / 1e9;
-      out.points.emplace_back(facts.seconds(sample.at), (*sample.cpu_s - *before->cpu_s) / width);
-    }
-    before = &sample;
-  }
-  return out;
-}
-
-std::vector<Series> all_series(const Facts& facts) {
-  std::vector<Series> out;
-  out.push_back(read_series(facts, "Engine", "memory", "GiB", true,
-                            [](const Sample& s) { return s.rss_gib; }));
-  out.push_back(cpu_series(facts));
+std::vector<TimeSeries> host_series(const Facts& facts) {
+  std::vector<TimeSeries> out;
   out.push_back(read_series(facts, "Host", "memory free", "GiB", true,
                             [](const Sample& s) { return s.available_gib; }));
   out.back().least = true;
@@ -77,45 +39,23 @@ std::vector<Series> all_series(const Facts& facts) {
         false, &GpuSample::temperature_c);
     add("clock", "MHz", false, &GpuSample::clock_mhz);
   }
-  std::erase_if(out, [](const Series& series) { return series.points.size() < 2; });
+  std::erase_if(out, [](const TimeSeries& series) { return series.points.size() < 2; });
   return out;
 }
 
 }  // namespace
 
 Html hardware_charts(const Facts& facts) {
-  const auto series = all_series(facts);
+  const auto series = host_series(facts);
   if (series.empty()) return {};
-  constexpr double kTop = 22, kPlot = 62, kGap = 20;
-  const double bottom = kTop + static_cast<double>(series.size()) * (kPlot + kGap) - kGap;
+  constexpr double kTop = 22;
   std::string names;
-  for (const Series& each : series)
+  for (const TimeSeries& each : series)
     names += (names.empty() ? "" : ", ") + each.subject + " " + each.title;
   const TimeAxis axis(facts);
-  svg::Canvas canvas(TimeAxis::kWidth, bottom + 26, "wide", "Hardware over time: " + names);
-  double y = kTop;
-  for (const Series& each : series) {
-    double low = each.points.front().second, high = low;
-    for (const auto& point : each.points)
-      low = std::min(low, point.second), high = std::max(high, point.second);
-    const svg::Range range = svg::nice_linear(low, high, each.from_zero, 3);
-    const svg::Scale scale = svg::Scale::linear(range, {y + kPlot, y});
-    axis.phases(canvas, y, y + kPlot, &each == &series.front());
-    const bool last = &each == &series.back();
-    axis.ticks(canvas, y, y + kPlot, last);
-    const auto ticks = svg::linear_ticks(range, 3);
-    svg::axis_left(canvas, scale, TimeAxis::kLeft, TimeAxis::kRight, ticks,
-                   [&](double value) { return svg::tick_label(value, ticks); });
-    std::vector<svg::Point> pixels;
-    for (const auto& [at, value] : svg::thin(each.points, 430))
-      pixels.emplace_back(axis(facts.zero + static_cast<Nanos>(at * 1e9)), scale(value));
-    if (each.from_zero) canvas.area(pixels, scale(range.low), "area");
-    canvas.path(pixels, "curve s1");
-    canvas.text(0, y + 11, ellipsis(each.subject, 14), "band");
-    canvas.text(0, y + 27, each.title + ", " + each.unit, "tick");
-    canvas.text(0, y + 43, each.least ? "least " + figure(low) : "most " + figure(high), "tick");
-    y += kPlot + kGap;
-  }
+  svg::Canvas canvas(TimeAxis::kWidth, kTop + series_height(series.size()) + 26, "wide",
+                     "Hardware over time: " + names);
+  draw_series(canvas, axis, facts, series, kTop, true);
   Html out;
   out << "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Hardware over time\">"
       << canvas.finish() << "</div>";

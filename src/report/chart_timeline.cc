@@ -5,6 +5,7 @@
 #include "report/svg.h"
 #include "report/text.h"
 #include "report/time_axis.h"
+#include "report/time_series.h"
 #include "report/view.h"
 
 namespace anvil::report {
@@ -132,6 +133,21 @@ void bar(svg::Canvas& canvas, const TimeAxis& axis, const Facts& facts, const Re
                 tip);
 }
 
+// A line on the upper edge where a lane ran as planned.
+void steady_windows(svg::Canvas& canvas, const TimeAxis& axis, const Facts& facts, double top,
+                    double bottom) {
+  for (const Json& lane : list_at(facts.results, {"lanes"})) {
+    const auto from = integer_at(lane, {"steady", "from_ns"}),
+               to = integer_at(lane, {"steady", "to_ns"});
+    if (!from || !to || *to <= *from || *from < facts.zero || *to > facts.last) continue;
+    const std::string tip = "steady window of " + one_line(text_at(lane, {"id"})) + ": " +
+                            seconds(static_cast<double>(*to - *from) / 1e9);
+    const double left = axis(*from), width = std::max(axis(*to) - left, 1.0);
+    canvas.rect(left, top, width, bottom - top, "steady-span", tip);
+    canvas.rect(left, top, width, 3, "steady-edge", tip);
+  }
+}
+
 }  // namespace
 
 Html timeline_chart(const Facts& facts) {
@@ -147,16 +163,22 @@ Html timeline_chart(const Facts& facts) {
   for (const Band& band : bands)
     height += std::max(static_cast<double>(band.rows) * row_height, 13.0) + kBandGap;
   const double bottom = height;
+  std::vector<TimeSeries> strips = engine_series(facts);
+  if (TimeSeries under_way = under_way_series(facts); under_way.points.size() >= 2)
+    strips.insert(strips.begin(), std::move(under_way));
+  constexpr double kStripsBelow = 34;
 
   const TimeAxis axis(facts);
   size_t failed = 0;
   for (const Request* request : requests) failed += request->ok() ? 0 : 1;
-  svg::Canvas canvas(TimeAxis::kWidth, bottom + 26, "wide",
-                     "Timeline of " + count(static_cast<int64_t>(requests.size())) +
-                         " requests over " + seconds(axis.length()) + ", " +
-                         count(static_cast<int64_t>(failed)) + " failed");
+  svg::Canvas canvas(
+      TimeAxis::kWidth,
+      bottom + (strips.empty() ? 0 : kStripsBelow + series_height(strips.size())) + 26, "wide",
+      "Timeline of " + count(static_cast<int64_t>(requests.size())) + " requests over " +
+          seconds(axis.length()) + ", " + count(static_cast<int64_t>(failed)) + " failed");
   axis.phases(canvas, kTop, bottom, true);
   axis.ticks(canvas, kTop, bottom, true);
+  steady_windows(canvas, axis, facts, kTop, bottom);
   double y = kTop + kBandGap / 2;
   for (const Band& band : bands) {
     const double band_height = std::max(static_cast<double>(band.rows) * row_height, 13.0);
@@ -171,12 +193,14 @@ Html timeline_chart(const Facts& facts) {
       canvas.line(TimeAxis::kLeft, y - kBandGap / 2, TimeAxis::kRight, y - kBandGap / 2,
                   "band-line");
   }
+  draw_series(canvas, axis, facts, strips, bottom + kStripsBelow, false);
   Html out;
   out << "<ul class=\"legend\"><li><i class=\"k wait\"></i>wait to first output</li><li><i "
          "class=\"k gen\"></i>generation</li>"
          "<li><i class=\"k warm\"></i>warm-up</li><li><i class=\"k failed\"></i>failed</li>"
          "<li><i class=\"k timeout\"></i>timed out</li><li><i class=\"k "
-         "cancelled\"></i>cancelled</li></ul>"
+         "cancelled\"></i>cancelled</li><li><i class=\"k steady\"></i>steady window of a "
+         "lane</li></ul>"
          "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Request timeline\">"
       << canvas.finish() << "</div>";
   if (requests.size() < facts.requests.size()) {

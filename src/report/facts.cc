@@ -26,7 +26,7 @@ Json frozen_part(const Json& manifest) {
 }
 
 void read_documents(const evidence::RunReader& run, Facts& facts) {
-  const std::array<std::pair<const char*, Json*>, 9> documents = {
+  const std::array<std::pair<const char*, Json*>, 10> documents = {
       {{"recipe.json", &facts.recipe},
        {"suite.json", &facts.suite},
        {"plan.json", &facts.plan},
@@ -34,6 +34,7 @@ void read_documents(const evidence::RunReader& run, Facts& facts) {
        {"launch.json", &facts.launch},
        {"identity.json", &facts.identity},
        {"checks.json", &facts.checks},
+       {"load.json", &facts.load},
        {"results.json", &facts.results},
        {"decision.json", &facts.decision}}};
   for (const auto& [name, target] : documents) {
@@ -115,7 +116,9 @@ void read_chain(const evidence::RunReader& run, Facts& facts) {
       {"requests.jsonl", "one row per attempt with all its stamps", {}, {}, false},
       {"samples.jsonl", "memory, processor and GPU readings", {}, {}, false},
       {"checks.json", "each check with its request and answer", {}, {}, false},
-      {"results.json", "every number, derived from the rows above", {}, {}, false},
+      {"load.json", "how each lane was loaded, and what our client saw of itself", {}, {}, false},
+      {"calibration.json", "our client's own error at the same load", {}, {}, false},
+      {"results.json", "every number, derived from the records above", {}, {}, false},
       {"decision.json", "the gates' verdicts and the decision", {}, {}, false},
   };
   const std::string policy = text_at(facts.decision, {"policy_digest"});

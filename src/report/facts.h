@@ -64,8 +64,8 @@ struct Link {
 struct Facts {
   std::string run_id;
   Json manifest;  // without what changes when the run is sealed
-  Json recipe, suite, plan, host, launch, identity, checks, results,
-      decision;  // null where the run has none
+  // Null where the run has none.
+  Json recipe, suite, plan, host, launch, identity, checks, load, results, decision;
   bool derived_here =
       false;  // the run holds no results.json; `results` was derived from its raw records
   std::vector<Step> steps;

@@ -3,6 +3,7 @@
 #include "report/charts.h"
 #include "report/html_parts.h"
 #include "report/json_read.h"
+#include "report/load_view.h"
 #include "report/text.h"
 
 namespace anvil::report {
@@ -35,7 +36,7 @@ Html lane_summary(const Json& lanes) {
   Table table("sortable", "Lanes");
   table.head({{"Lane"},
               {"State"},
-              {"Streams", true},
+              {"Load", true},
               {"Tokens in \xE2\x86\x92 out", true},
               {"Requests ok", true},
               {"TTFO p50", true},
@@ -51,7 +52,7 @@ Html lane_summary(const Json& lanes) {
     const auto refused = integer_at(lane, {"requests", "refused"}).value_or(0);
     table.row(ok < total ? Markup("watch") : Markup("")).cell(text_at(lane, {"id"}), "key");
     table.cell(state_words(text_at(lane, {"cache_state"})), "tight")
-        .number(plain(at(lane, {"concurrency"})))
+        .number(load_words(lane), number_at(lane, {"concurrency"}))
         .number(tokens_shape(lane));
     table.number(std::to_string(ok) + " of " + std::to_string(total) +
                      (refused > 0 ? ", " + std::to_string(refused) + " refused" : ""),
@@ -81,6 +82,8 @@ constexpr Metric kMetrics[] = {
     {"generation_ms", "generation", true},
     {"tpot_ms", "TPOT", true},
     {"chunk_gap_ms", "chunk gap", true},
+    {"service_ms", "service latency", true},
+    {"schedule_ms", "schedule latency", true},
     {"send_delay_ms", "send delay", true},
     {"decode_tok_s", "decode, tok/s", false},
     {"effective_prefill_tok_s", "effective prefill, tok/s", false},
@@ -111,17 +114,33 @@ Html lane_table(const Json& lane) {
   return table.finish();
 }
 
-void lane_card(Html& out, const Facts& facts, const Json& lane) {
-  out << "<article class=\"lane\"><h3>";
-  out.text(text_at(lane, {"id"})) << "</h3><p class=\"quiet\">";
-  std::string words =
-      state_words(text_at(lane, {"cache_state"})) + ", " + tokens_shape(lane) + " tokens";
-  if (const auto streams = integer_at(lane, {"concurrency"}))
-    words += ", " + std::to_string(*streams) + (*streams == 1 ? " stream" : " streams");
-  if (flag_at(lane, {"fixed_output"}).value_or(false)) words += ", fixed output length";
-  out.text(words) << "</p>";
-  const Html chart = latency_chart(facts, lane);
-  out << (chart.empty() ? empty_state("No request of this lane finished.") : chart);
+// Drawings of one lane side by side.
+Html lane_charts(const Facts& facts, const Json& lane) {
+  Html out;
+  int charts = 0;
+  const auto add = [&](std::string_view caption, const Html& chart) {
+    if (chart.empty()) return;
+    ++charts;
+    out << "<figure><figcaption>";
+    out.text(caption) << "</figcaption>" << chart << "</figure>";
+  };
+  add("Share of requests through", latency_chart(facts, lane));
+  add("Latency by percentile", nines_chart(lane));
+  add("Tokens in each event", tokens_per_chunk_chart(lane));
+  std::string caption = "Draft tokens accepted, by position";
+  if (const auto length = number_at(lane, {"counters", "mean_acceptance_length"}))
+    caption += "; mean length " + fixed(*length, 2);
+  add(caption, acceptance_chart(lane));
+  if (out.empty()) return empty_state("No request of this lane finished.");
+  Html box;
+  box << (charts == 3 ? Markup("<div class=\"panels three\">")
+                      : Markup("<div class=\"panels two\">"))
+      << out << "</div>";
+  return box;
+}
+
+Html lane_facts(const Json& lane) {
+  Html out;
   out << "<dl class=\"mini\">";
   const auto add = [&](Markup label, const std::string& value) {
     if (value.empty()) return;
@@ -129,7 +148,6 @@ void lane_card(Html& out, const Facts& facts, const Json& lane) {
     out.text(value) << "</dd></div>";
   };
   const auto window = number_at(lane, {"window_s"}), rate = number_at(lane, {"success_rate"});
-  const auto acceptance = number_at(lane, {"speculation", "acceptance"});
   const auto cached = integer_at(lane, {"tokens", "cached"}),
              missed = integer_at(lane, {"fixed_output_missed"});
   add("Window", window ? seconds(*window) : "");
@@ -137,14 +155,37 @@ void lane_card(Html& out, const Facts& facts, const Json& lane) {
   add("Cached prompt tokens", cached ? count(*cached) : "");
   add("Cache state proven by", text_at(lane, {"cache_proof"}));
   add("Refused rows", counts_words(at(lane, {"refusals"})));
-  add("Token counts from", counts_words(at(lane, {"token_source"})));
-  add("Events by tokens carried", counts_words(at(lane, {"tokens_per_chunk"})));
-  add("TPOT assumes", text_at(lane, {"tpot_assumption"}));
   add("Missed the fixed length", missed && *missed > 0 ? std::to_string(*missed) + " answers" : "");
-  add("Draft tokens accepted", acceptance ? fixed(*acceptance * 100, 1) + " %" : "");
+  const auto reached = number_at(lane, {"load", "rate_sent"});
+  add("Rate sent", reached ? figure(*reached) + " requests/s" : "");
+  add("Connections", text_at(lane, {"load", "connections"}));
+  const auto drafted = number_at(lane, {"speculation", "acceptance"});
+  add("Draft tokens accepted, by the answers", drafted ? fixed(*drafted * 100, 1) + " %" : "");
+  const Json& counters = at(lane, {"counters"});
+  if (flag_at(counters, {"reset"}).value_or(false))
+    add("Engine counters", "fell: the engine restarted, no differences");
+  const auto counter = [&](Markup label, const char* key) {
+    const auto value = number_at(counters, {key});
+    add(label, value ? count(static_cast<int64_t>(*value)) : "");
+  };
+  counter("Prompt tokens, by the engine", "prompt_tokens");
+  counter("Output tokens, by the engine", "output_tokens");
+  counter("Preemptions, by the engine", "preemptions");
+  const auto acceptance = number_at(counters, {"acceptance"});
+  add("Draft tokens accepted, by the engine", acceptance ? fixed(*acceptance * 100, 1) + " %" : "");
   out << "</dl>";
-  out << "<details><summary>All distributions</summary>" << lane_table(lane)
-      << "</details></article>";
+  return out;
+}
+
+void lane_card(Html& out, const Facts& facts, const Json& lane) {
+  out << "<article class=\"lane\"><h3>";
+  out.text(text_at(lane, {"id"})) << "</h3><p class=\"quiet\">";
+  std::string words = state_words(text_at(lane, {"cache_state"})) + ", " + tokens_shape(lane) +
+                      " tokens, " + load_words(lane);
+  if (flag_at(lane, {"fixed_output"}).value_or(false)) words += ", fixed output length";
+  out.text(words) << "</p>" << validity_strip(facts, lane) << lane_charts(facts, lane)
+                  << lane_facts(lane) << "<details><summary>All distributions</summary>"
+                  << lane_table(lane) << "</details></article>";
 }
 
 Html requests_table(const Facts& facts) {
@@ -198,13 +239,18 @@ Html lanes_section(const Facts& facts) {
   const Json& lanes = list_at(facts.results, {"lanes"});
   if (lanes.empty()) return empty_state("No lane was measured.");
   Html out;
-  out << lane_summary(lanes);
-  out << "<p class=\"note\">A percentile below its sample floor is refused, not guessed; a median "
-         "of few samples is marked. The "
-         "curves show which share of all requests of a lane was through after which time.</p><div "
-         "class=\"panels two\">";
+  out << lane_summary(lanes)
+      << note(
+             "A percentile below its sample floor is refused, not guessed; a median of few samples "
+             "is marked; one that our own error may have made is struck out.");
+  if (const Html charts = throughput_charts(facts); !charts.empty())
+    out << "<h3>Throughput and latency</h3>" << charts;
+  out << goodput_table(lanes);
   for (const Json& lane : lanes) lane_card(out, facts, lane);
-  out << "</div>";
+  out << note(
+      "Distributions show which share of all requests of a lane was through after which "
+      "time. The axis of percentiles is one of nines; behind the highest percentile that "
+      "the samples can certify, the line is broken.");
   return out;
 }
 
@@ -307,7 +353,7 @@ Html hardware_section(const Facts& facts) {
   std::string words = count(static_cast<int64_t>(facts.samples.size())) + " samples";
   if (available) words += "; least host memory free " + figure(*available) + " GiB";
   if (cpu) words += "; the engine used " + seconds(*cpu) + " of processor time";
-  out << note(words + ".");
+  out << note(words + ". What its processes used over time stands below the request timeline.");
   return out;
 }
 

@@ -2,10 +2,8 @@
 #include <map>
 #include <tuple>
 
-#include "base/embedded.h"
 #include "report/html_parts.h"
 #include "report/json_read.h"
-#include "report/page_assets.h"
 #include "report/text.h"
 
 namespace anvil::report {
@@ -13,11 +11,6 @@ namespace anvil::report {
 namespace {
 
 constexpr size_t kMostFailures = 400;
-
-struct Section {
-  Markup id, title;
-  Html body;
-};
 
 Html step_table(const Facts& facts) {
   Table table("narrow", "Steps of the run");
@@ -44,17 +37,6 @@ Html step_table(const Facts& facts) {
 
 Html steps_section(const Facts& facts) {
   return facts.steps.empty() ? empty_state("The journal holds no step.") : step_table(facts);
-}
-
-void navigation(Html& out, const std::vector<Section>& sections) {
-  out << "<nav aria-label=\"Contents\"><ol>";
-  for (const Section& section : sections) {
-    out << "<li><a";
-    Html target;
-    target << "#" << section.id;
-    out.attribute("href", target.str()) << ">" << section.title << "</a></li>";
-  }
-  out << "</ol></nav>";
 }
 
 }  // namespace
@@ -184,18 +166,6 @@ Html log_section(const Facts& facts) {
   return out;
 }
 
-Html definitions_section() {
-  Html out;
-  out << "<dl class=\"definitions\">";
-  for (const Definition& each : definitions()) {
-    out << "<div><dt>";
-    out.text(each.term) << "</dt><dd>";
-    out.text(each.meaning) << "</dd></div>";
-  }
-  out << "</dl>" << note("Every time is on CLOCK_MONOTONIC of the measuring host.");
-  return out;
-}
-
 Html verify_section(const Facts& facts) {
   Html out;
   out << "<p>Recompute every hash, every derived number, every gate and this page itself from the "
@@ -226,41 +196,14 @@ std::string html_page(const Facts& facts) {
   sections.push_back({"failures", "Failures", failures_section(facts)});
   sections.push_back({"log", "Engine log", log_section(facts)});
   sections.push_back({"definitions", "Definitions", definitions_section()});
+  sections.push_back({"names", "Names in other tools", names_section()});
   sections.push_back({"verify", "How to verify", verify_section(facts)});
 
   const Verdict verdict = verdict_of(facts);
   const std::string name = text_at(facts.manifest, {"recipe", "name"});
-  Html out;
-  out << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta "
-         "name=\"color-scheme\" content=\"light dark\">"
-         "<meta http-equiv=\"Content-Security-Policy\"";
-  // Only our own script may run and nothing may be fetched, even if a foreign text were to escape
-  // its quotes.
-  out.attribute("content",
-                "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-                "form-action 'none'; script-src 'sha256-" +
-                    script_hash() + "'");
-  out << "><link rel=\"icon\" href=\"data:,\"><title>";
-  out.text((name.empty() ? "Anvil run" : name) + ": " + verdict.word) << "</title><style>";
-  out.asset(style_sheet())
-      << "</style></head><body><a class=\"skip\" href=\"#main\">Skip to the report</a><header><div "
-         "class=\"brand\">"
-         "<span class=\"mark\" aria-hidden=\"true\"></span>Anvil <span "
-         "class=\"quiet\">qualification report</span></div>"
-         "<button id=\"theme\" type=\"button\" hidden>Dark</button></header><div class=\"layout\">";
-  navigation(out, sections);
-  out << "<main id=\"main\"><h1>";
-  out.text(name.empty() ? "Run without a recipe name" : name) << "</h1><p class=\"run quiet\">";
-  out.text(facts.run_id) << "</p>" << verdict_strip(facts);
-  for (const Section& section : sections) {
-    out << "<section";
-    out.attribute("id", section.id.text)
-        << "><h2>" << section.title << "</h2>" << section.body << "</section>";
-  }
-  out << "</main></div><div id=\"tip\" role=\"status\" hidden></div><script>";
-  out.asset(script()) << "</script></body></html>\n";
-  return out.str();
+  return document((name.empty() ? "Anvil run" : name) + ": " + verdict.word, "qualification report",
+                  name.empty() ? "Run without a recipe name" : name, facts.run_id,
+                  verdict_strip(facts), sections);
 }
 
 }  // namespace anvil::report

@@ -68,6 +68,12 @@ Table& Table::figure(const Figure& figure, std::string (*format)(double)) {
       out_ << ">";
       out_.text(words_of(figure)) << "</td>";
       return *this;
+    case Figure::Kind::kOurError:
+      open_cell("n quiet refused");
+      out_ << "><s>";
+      out_.text(format ? format(figure.value) : report::figure(figure.value)) << "</s><small>";
+      out_.text("our error is " + milliseconds(figure.client_error_ms)) << "</small></td>";
+      return *this;
     case Figure::Kind::kBelowFloor:
       break;
   }

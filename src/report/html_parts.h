@@ -61,6 +61,10 @@ Html identity_section(const Facts& facts);
 Html fingerprint_section(const Facts& facts);
 Html checks_section(const Facts& facts);
 Html lanes_section(const Facts& facts);
+// Whether the numbers of one lane can be believed: reasons against, warnings, and what was checked.
+Html validity_strip(const Facts& facts, const Json& lane);
+// Nothing where no lane declares objectives.
+Html goodput_table(const Json& lanes);
 Html timeline_section(const Facts& facts);
 Html ladder_section(const Facts& facts);
 Html hardware_section(const Facts& facts);
@@ -70,7 +74,19 @@ Html environment_section(const Facts& facts);
 Html failures_section(const Facts& facts);
 Html log_section(const Facts& facts);
 Html definitions_section();
+// Our metrics beside the names of vLLM bench, GuideLLM and AIPerf.
+Html names_section();
 Html verify_section(const Facts& facts);
+
+struct Section {
+  Markup id, title;
+  Html body;
+};
+// The document around a page: style, contents, script. `kind` says what the page is ("qualification
+// report"), `below` stands under the heading, before the sections.
+std::string document(std::string_view title, Markup kind, std::string_view heading,
+                     std::string_view subheading, const Html& below,
+                     const std::vector<Section>& sections);
 
 // The whole page.
 std::string html_page(const Facts& facts);

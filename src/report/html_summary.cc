@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "report/html_parts.h"
 #include "report/json_read.h"
+#include "report/load_view.h"
 #include "report/text.h"
 
 namespace anvil::report {
@@ -123,6 +124,15 @@ Html verdict_strip(const Facts& facts) {
       out.text(ellipsis(line, 600)) << "</pre>";
     }
     out << "</div>";
+  }
+  if (const auto invalid = invalid_lanes(facts); !invalid.empty()) {
+    out << "<div class=\"callout bad\"><p><b>Our client was the bottleneck, so these numbers are "
+           "not the engine's.</b></p><ul>";
+    for (const auto& reason : invalid) {
+      out << "<li>";
+      out.text(ellipsis(one_line(reason), 400)) << "</li>";
+    }
+    out << "</ul></div>";
   }
   const bool promoted = verdict.tone == Tone::kGood || verdict.tone == Tone::kPlain;
   if (counts.failed + counts.not_measured > 0 || (!promoted && !verdict.other_reasons.empty())) {

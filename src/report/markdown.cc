@@ -2,67 +2,33 @@
 
 #include "report/html_parts.h"
 #include "report/json_read.h"
+#include "report/load_view.h"
+#include "report/markdown.h"
 #include "report/text.h"
 
 namespace anvil::report {
 
 namespace {
 
-// Collects GitHub-flavoured Markdown. Foreign words pass through escape_markdown(), code through
-// code().
-class Writer {
- public:
-  void heading(std::string_view words) { out_ += "\n### " + std::string(words) + "\n\n"; }
-  void line(std::string_view words) { out_ += std::string(words) + "\n"; }
-  void row(const std::vector<std::string>& cells) {
-    out_ += "|";
-    for (const auto& cell : cells)
-      out_ += " " + (cell.empty() ? std::string("\xE2\x80\x94") : cell) + " |";
-    out_ += "\n";
-  }
-  // `shape`: one character per column, 'l' or 'r'.
-  void head(const std::vector<std::string>& cells, std::string_view shape) {
-    row(cells);
-    out_ += "|";
-    for (const char c : shape) out_ += c == 'r' ? " ---: |" : " --- |";
-    out_ += "\n";
-  }
-  std::string take() { return std::move(out_); }
-
- private:
-  std::string out_;
-};
-
-std::string safe(std::string_view text, size_t limit = 160) {
-  return escape_markdown(ellipsis(one_line(text), limit));
-}
-
-std::string code(std::string_view text) {
-  std::string inner = one_line(text);
-  std::replace(inner.begin(), inner.end(), '`', '\'');
-  std::replace(inner.begin(), inner.end(), '|', '/');
-  return inner.empty() ? std::string() : "`" + inner + "`";
-}
-
 std::string verdict_words(std::string_view verdict) {
   if (verdict == "pass" || verdict == "match") return std::string(verdict);
   if (verdict == "fail" || verdict == "mismatch") return "**" + std::string(verdict) + "**";
   if (verdict == "not-measured") return "**not measured**";
-  return safe(verdict);
+  return safe_markdown(verdict);
 }
 
-void gates(Writer& out, const Facts& facts) {
+void gates(Markdown& out, const Facts& facts) {
   const auto all = gates_of(facts);
   if (all.empty()) return;
   out.heading("Gates");
   out.head({"Gate", "Verdict", "Value", "Threshold", "Unit", "Where", "If it fails"}, "llrrlll");
   for (const Gate& gate : all)
-    out.row({safe(gate.id), verdict_words(gate.verdict), safe(gate.value),
-             safe(gate.op + " " + gate.threshold), safe(gate.unit), code(ellipsis(gate.where, 60)),
-             safe(gate.on_fail)});
+    out.row({safe_markdown(gate.id), verdict_words(gate.verdict), safe_markdown(gate.value),
+             safe_markdown(gate.op + " " + gate.threshold), safe_markdown(gate.unit),
+             markdown_code(ellipsis(gate.where, 60)), safe_markdown(gate.on_fail)});
 }
 
-void identity(Writer& out, const Facts& facts) {
+void identity(Markdown& out, const Facts& facts) {
   const Json& fields = list_at(facts.identity, {"fields"});
   if (fields.empty()) return;
   int match = 0, hidden = 0;
@@ -84,11 +50,13 @@ void identity(Writer& out, const Facts& facts) {
   out.line("");
   out.head({"Field", "Declared", "Observed", "Seen at"}, "llll");
   for (const Json* field : wrong)
-    out.row({code(text_at(*field, {"field"})), safe(plain(at(*field, {"declared"}))),
-             safe(plain(at(*field, {"observed"}))), safe(text_at(*field, {"source"}))});
+    out.row({markdown_code(text_at(*field, {"field"})),
+             safe_markdown(plain(at(*field, {"declared"}))),
+             safe_markdown(plain(at(*field, {"observed"}))),
+             safe_markdown(text_at(*field, {"source"}))});
 }
 
-void checks(Writer& out, const Facts& facts) {
+void checks(Markdown& out, const Facts& facts) {
   const Json& all = list_at(facts.checks, {"checks"});
   if (all.empty()) return;
   int passed = 0, failed = 0;
@@ -105,8 +73,8 @@ void checks(Writer& out, const Facts& facts) {
   out.head({"Failed check", "Effort", "Why"}, "lll");
   for (const Json& check : all)
     if (text_at(check, {"verdict"}) == "fail")
-      out.row({safe(text_at(check, {"id"})), safe(text_at(check, {"effort"})),
-               safe(text_at(check, {"detail"}), 200)});
+      out.row({safe_markdown(text_at(check, {"id"})), safe_markdown(text_at(check, {"effort"})),
+               safe_markdown(text_at(check, {"detail"}), 200)});
 }
 
 std::string dist(const Json& lane, const char* metric, const char* which,
@@ -114,26 +82,31 @@ std::string dist(const Json& lane, const char* metric, const char* which,
   return escape_markdown(words_of(figure_of(at(lane, {metric}), which), format));
 }
 
-void lanes(Writer& out, const Facts& facts) {
+void lanes(Markdown& out, const Facts& facts) {
   const Json& all = list_at(facts.results, {"lanes"});
   if (all.empty()) return;
   out.heading("Lanes");
-  out.head({"Lane", "State", "Streams", "Requests ok", "TTFO p50", "TTFO p90", "E2E p50",
-            "TPOT p50", "Decode p50, tok/s", "Aggregate, tok/s"},
+  out.head({"Lane", "State", "Load", "Requests ok", "TTFO p50", "TTFO p90", "E2E p50", "TPOT p50",
+            "Decode p50, tok/s", "Aggregate, tok/s"},
            "llrrrrrrrr");
   for (const Json& lane : all) {
     const auto rate = number_at(lane, {"aggregate_output_tok_s"});
-    out.row({safe(text_at(lane, {"id"})), safe(state_words(text_at(lane, {"cache_state"}))),
-             plain(at(lane, {"concurrency"})),
+    out.row({safe_markdown(text_at(lane, {"id"})),
+             safe_markdown(state_words(text_at(lane, {"cache_state"}))),
+             safe_markdown(load_words(lane)),
              std::to_string(integer_at(lane, {"requests", "ok"}).value_or(0)) + " of " +
                  std::to_string(integer_at(lane, {"requests", "total"}).value_or(0)),
              dist(lane, "ttfo_ms", "p50", milliseconds), dist(lane, "ttfo_ms", "p90", milliseconds),
              dist(lane, "e2e_ms", "p50", milliseconds), dist(lane, "tpot_ms", "p50", milliseconds),
              dist(lane, "decode_tok_s", "p50", figure), rate ? figure(*rate) : ""});
   }
+  const auto invalid = invalid_lanes(facts);
+  if (!invalid.empty()) out.line("");
+  for (const auto& reason : invalid)
+    out.line("> **not valid**, our client was the bottleneck: " + safe_markdown(reason, 300));
 }
 
-void ladder(Writer& out, const Facts& facts) {
+void ladder(Markdown& out, const Facts& facts) {
   const Json& rungs = list_at(facts.results, {"ladder", "rungs"});
   if (rungs.empty()) return;
   out.heading("Context ladder");
@@ -149,30 +122,32 @@ void ladder(Writer& out, const Facts& facts) {
                prefill = number_at(rung, {"effective_prefill_tok_s"}),
                retrieval = number_at(rung, {"retrieval"});
     const std::string refused = text_at(rung, {"refused"});
-    out.row({whole("target"), safe(state_words(text_at(rung, {"state"}))), whole("prompt_tokens"),
-             whole("cached_tokens"), ttfo ? milliseconds(*ttfo) : "",
+    out.row({whole("target"), safe_markdown(state_words(text_at(rung, {"state"}))),
+             whole("prompt_tokens"), whole("cached_tokens"), ttfo ? milliseconds(*ttfo) : "",
              prefill ? figure(*prefill) : "", retrieval ? figure(*retrieval) : "",
-             flag_at(rung, {"accepted"}).value_or(false) ? "accepted"
-                                                         : "**refused** " + safe(refused, 80)});
+             flag_at(rung, {"accepted"}).value_or(false)
+                 ? "accepted"
+                 : "**refused** " + safe_markdown(refused, 80)});
   }
 }
 
-void chain(Writer& out, const Facts& facts) {
+void chain(Markdown& out, const Facts& facts) {
   out.heading("Chain");
   out.head({"Link", "SHA-256", "Covers"}, "lll");
   for (const Link& link : facts.chain)
-    out.row({link.name, link.digest.empty() ? "not in this run" : code(link.digest),
-             link.covers + (link.broken ? "; **" + safe(link.note) + "**" : "")});
+    out.row({link.name, link.digest.empty() ? "not in this run" : markdown_code(link.digest),
+             link.covers + (link.broken ? "; **" + safe_markdown(link.note) + "**" : "")});
 }
 
 }  // namespace
 
 std::string markdown_page(const Facts& facts) {
   const Verdict verdict = verdict_of(facts);
-  Writer out;
-  out.line("## " + safe(text_at(facts.manifest, {"recipe", "name"})) + ": " + safe(verdict.word));
+  Markdown out;
+  out.line("## " + safe_markdown(text_at(facts.manifest, {"recipe", "name"})) + ": " +
+           safe_markdown(verdict.word));
   out.line("");
-  out.line(safe(verdict.sentence, 400));
+  out.line(safe_markdown(verdict.sentence, 400));
   const auto all = gates_of(facts);
   bool any = false;
   for (const Gate& gate : all) {
@@ -181,17 +156,18 @@ std::string markdown_page(const Facts& facts) {
     any = true;
     out.line(
         "- **" + std::string(gate.verdict == "fail" ? "failed" : "not measured") + "** " +
-        safe(gate.id) + ": " +
-        (gate.verdict == "fail" ? safe(gate.value + " " + gate.unit) + ", wanted " : "wanted ") +
-        safe(gate.op + " " + gate.threshold + (gate.unit.empty() ? "" : " " + gate.unit)) +
-        (gate.because.empty() ? "" : "; " + safe(gate.because)));
+        safe_markdown(gate.id) + ": " +
+        (gate.verdict == "fail" ? safe_markdown(gate.value + " " + gate.unit) + ", wanted "
+                                : "wanted ") +
+        safe_markdown(gate.op + " " + gate.threshold + (gate.unit.empty() ? "" : " " + gate.unit)) +
+        (gate.because.empty() ? "" : "; " + safe_markdown(gate.because)));
   }
   out.line("");
   out.head({"Tested", ""}, "ll");
-  for (const Fact& fact : subject_of(facts)) out.row({fact.label, safe(fact.value, 240)});
+  for (const Fact& fact : subject_of(facts)) out.row({fact.label, safe_markdown(fact.value, 240)});
   for (const auto& problem : facts.problems) {
     out.line("");
-    out.line("> " + safe(problem, 300));
+    out.line("> " + safe_markdown(problem, 300));
   }
   gates(out, facts);
   identity(out, facts);
@@ -208,7 +184,7 @@ std::string markdown_page(const Facts& facts) {
   }
   chain(out, facts);
   out.line("");
-  out.line("Recompute everything: " + code(verify_command(facts)));
+  out.line("Recompute everything: " + markdown_code(verify_command(facts)));
   return out.take();
 }
 

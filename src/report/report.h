@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "evidence/campaign.h"
 #include "evidence/run_reader.h"
 
 namespace anvil::report {
@@ -21,5 +22,12 @@ struct TerminalOptions {
 // docs/report.md describes the page.
 Result<std::string> render(const evidence::RunReader& run, Format format,
                            const TerminalOptions& terminal = {});
+
+// The page of a campaign: a pure function of its campaign.json, its runs' results and its
+// comparison (evidence::derive_comparison). Whether the campaign was ended does not enter, so that
+// the page is the same before and after its last journal line.
+Result<std::string> render_campaign(const evidence::Campaign& campaign, const Json& comparison);
+Result<std::string> render_campaign_as(const evidence::Campaign& campaign, const Json& comparison,
+                                       Format format, const TerminalOptions& terminal = {});
 
 }  // namespace anvil::report

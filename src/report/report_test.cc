@@ -1,9 +1,6 @@
 #include "report/report.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -14,47 +11,14 @@
 #include "report/facts.h"
 #include "report/html_parts.h"
 #include "report/page_assets.h"
-#include "report/testing/sample_run.h"
+#include "report/testing/test_folder.h"
 #include "report/text.h"
 #include "report/view.h"
 
 namespace anvil::report {
 namespace {
 
-class ReportTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "anvil-report-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string sample(const std::string& kind) {
-    const std::string path = base::join_path(folder_, kind);
-    const auto done = write_sample_run(path, kind);
-    EXPECT_TRUE(done) << (done ? "" : to_string(done.error()));
-    return path;
-  }
-  static std::string page(const std::string& path, Format format = Format::kHtml,
-                          const TerminalOptions& options = {}) {
-    const auto run = evidence::RunReader::open(path);
-    EXPECT_TRUE(run) << (run ? "" : to_string(run.error()));
-    auto text = render(*run, format, options);
-    EXPECT_TRUE(text) << (text ? "" : to_string(text.error()));
-    return text.value_or("");
-  }
-  static bool has(const std::string& text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-  }
-  static size_t occurrences(const std::string& text, std::string_view part) {
-    size_t n = 0;
-    for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
-    return n;
-  }
-
-  std::string folder_;
-};
+using ReportTest = ReportFolder;
 
 TEST_F(ReportTest, HoldsEveryPartInOrder) {
   const std::string html = page(sample("full"));
@@ -63,7 +27,7 @@ TEST_F(ReportTest, HoldsEveryPartInOrder) {
        {"class=\"strip", "id=\"tested\"", "id=\"chain\"", "id=\"gates\"", "id=\"identity\"",
         "id=\"fingerprint\"", "id=\"checks\"", "id=\"lanes\"", "id=\"timeline\"", "id=\"ladder\"",
         "id=\"hardware\"", "id=\"startup\"", "id=\"stop\"", "id=\"environment\"", "id=\"failures\"",
-        "id=\"log\"", "id=\"definitions\"", "id=\"verify\""}) {
+        "id=\"log\"", "id=\"definitions\"", "id=\"names\"", "id=\"verify\""}) {
     const size_t found = html.find(id, at);
     ASSERT_NE(found, std::string::npos) << id;
     at = found;

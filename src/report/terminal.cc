@@ -5,82 +5,13 @@
 #include "base/strings.h"
 #include "report/html_parts.h"
 #include "report/json_read.h"
+#include "report/load_view.h"
+#include "report/screen.h"
 #include "report/text.h"
 
 namespace anvil::report {
 
 namespace {
-
-enum class Ink { kPlain, kBold, kQuiet, kGood, kWatch, kBad };
-
-Ink ink_of(Tone tone) {
-  return tone == Tone::kGood    ? Ink::kGood
-         : tone == Tone::kWatch ? Ink::kWatch
-         : tone == Tone::kBad   ? Ink::kBad
-                                : Ink::kPlain;
-}
-
-// Lines of at most `columns` characters. Foreign words pass through one_line(), so only this class
-// writes escapes.
-class Screen {
- public:
-  Screen(bool colour, int columns)
-      : colour_(colour), columns_(static_cast<size_t>(std::clamp(columns, 40, 400))) {}
-
-  std::string ink(std::string_view words, Ink ink) const {
-    if (!colour_ || ink == Ink::kPlain || words.empty()) return std::string(words);
-    constexpr std::array<std::string_view, 6> kCodes = {"",         "\x1b[1m",  "\x1b[2m",
-                                                        "\x1b[32m", "\x1b[33m", "\x1b[1;31m"};
-    return std::string(kCodes[static_cast<size_t>(ink)]) + std::string(words) + "\x1b[0m";
-  }
-  void blank() { out_ += "\n"; }
-  void heading(std::string_view words) {
-    blank();
-    out_ += ink(ellipsis(words, columns_), Ink::kBold) + "\n";
-  }
-  void line(std::string_view words, Ink how = Ink::kPlain) {
-    out_ += ink(ellipsis(words, columns_), how) + "\n";
-  }
-  // Words wrapped at spaces, every line after the first indented by `hang`.
-  void wrapped(std::string_view words, size_t hang, Ink how = Ink::kPlain) {
-    const size_t indent = std::min(words.find_first_not_of(' '), words.size());
-    words.remove_prefix(indent);
-    std::string current(indent, ' ');
-    bool fresh = true;  // nothing but the indent stands on the line
-    const auto flush = [&] {
-      out_ += ink(ellipsis(current, columns_), how) + "\n";
-      current.assign(hang, ' ');
-      fresh = true;
-    };
-    for (const auto word : base::split(words, ' ')) {
-      if (!fresh && length(current) + 1 + length(word) > columns_) flush();
-      if (!fresh) current += ' ';
-      current += word;
-      fresh = false;
-    }
-    if (!fresh) flush();
-  }
-  // Pieces that were inked and padded before; the caller keeps them within the width.
-  void raw(std::string_view pieces) { out_ += std::string(pieces) + "\n"; }
-  size_t columns() const { return columns_; }
-  std::string take() { return std::move(out_); }
-
- private:
-  bool colour_;
-  size_t columns_;
-  std::string out_;
-};
-
-std::string left(std::string_view words, size_t width) {
-  std::string out = ellipsis(words, width);
-  out.append(width - std::min(width, length(out)), ' ');
-  return out;
-}
-
-std::string right(std::string_view words, size_t width) {
-  const std::string out = ellipsis(words, width);
-  return std::string(width - std::min(width, length(out)), ' ') + out;
-}
 
 // A bar of eighths.
 std::string bar(double share, size_t width) {
@@ -141,7 +72,7 @@ void lanes(Screen& out, const Facts& facts) {
     const Figure f = figure_of(at(lane, {metric}), "p50");
     if (f.kind == Figure::Kind::kValue) return format(f.value);
     if (f.kind == Figure::Kind::kBelowFloor) return "~" + format(f.value);
-    return f.kind == Figure::Kind::kRefused ? "refused" : "none";
+    return f.kind == Figure::Kind::kAbsent ? "none" : "refused";
   };
   const size_t fixed_width = 2 + 16 + 8 + 10 + 10 + 9 + 9;
   const size_t bar_width =
@@ -160,6 +91,8 @@ void lanes(Screen& out, const Facts& facts) {
              right(rate ? figure(*rate) : "none", 10) +
              (rate && most > 0 ? " " + bar(*rate / most, bar_width) : ""));
   }
+  for (const auto& reason : invalid_lanes(facts))
+    out.wrapped("  not valid, our client was the bottleneck: " + one_line(reason), 4, Ink::kBad);
 }
 
 void ladder(Screen& out, const Facts& facts) {

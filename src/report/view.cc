@@ -201,8 +201,13 @@ Figure figure_of(const Json& dist, std::string_view which) {
     return out;
   }
   if (out.n == 0) return out;
+  const Json& refused = at(dist, {"refused", key.c_str()});
   const auto median = number_at(dist, {"median_below_floor"});
-  if (which == "p50" && median) {
+  if (const auto value = number_at(refused, {"value"})) {
+    out.kind = Figure::Kind::kOurError;
+    out.value = *value;
+    out.client_error_ms = number_at(refused, {"client_error_ms"}).value_or(0);
+  } else if (which == "p50" && median) {
     out.kind = Figure::Kind::kBelowFloor;
     out.value = *median;
   } else if (out.n < out.floor) {
@@ -222,6 +227,8 @@ std::string words_of(const Figure& each, std::string (*format)(double)) {
       return number() + " " + samples;
     case Figure::Kind::kRefused:
       return "refused " + samples;
+    case Figure::Kind::kOurError:
+      return "refused (our error " + milliseconds(each.client_error_ms) + ")";
     case Figure::Kind::kAbsent:
       return "none";
   }
@@ -448,50 +455,6 @@ std::vector<Tile> tiles_of(const Facts& facts) {
   else if (const auto rss = number_at(results, {"hardware", "engine", "peak_rss_gib"}))
     out.push_back({"Engine memory, peak", figure(*rss), "GiB", "resident, sampled"});
   return out;
-}
-
-const std::vector<Definition>& definitions() {
-  static const std::vector<Definition> kDefinitions = {
-      {"sent",
-       "the moment when the last byte of the request was written; every latency counts from it"},
-      {"TTFE",
-       "sent to the first stream event of any kind; an event that only names a role counts here "
-       "and nowhere else"},
-      {"TTFO",
-       "sent to the first non-empty generated piece: reasoning, content or tool-call arguments"},
-      {"TTFV", "sent to the first visible piece: content or a tool call"},
-      {"generation", "first output to last output"},
-      {"E2E", "sent to the last output"},
-      {"chunk gap",
-       "time between two output events; says nothing about tokens when one event carries several"},
-      {"end of stream", "sent to the terminal marker of the stream"},
-      {"send delay", "the planned moment of sending to the real one: our own lateness"},
-      {"TPOT", "generation time divided by the tokens after the first output event"},
-      {"decode tok/s",
-       "tokens after the first output event divided by generation time, per stream"},
-      {"effective prefill", "prompt tokens divided by TTFO; queueing and cached tokens are inside"},
-      {"computed prefill", "the same with prompt tokens minus those served from the prefix cache"},
-      {"aggregate output",
-       "completion tokens of all finished requests of a lane divided by the lane's steady window"},
-      {"cold, prefix-cached",
-       "declared states, proven from the engine's count of cached tokens; a cold row with cached "
-       "tokens is refused"},
-      {"token source",
-       "where token counts come from: the engine's usage object unless marked otherwise"},
-      {"p50, p90, p95, p99",
-       "nearest-rank on the raw values; refused below 11, 64, 130 and 662 samples (99 % "
-       "confidence)"},
-      {"success rate",
-       "finished requests over all requests of the lane; failures stay in the denominator"},
-      {"ladder",
-       "prompts of exact token length, each with facts hidden at three depths that the answer must "
-       "return"},
-      {"retrieval", "mean grade of the answers about those facts, 0 to 1"},
-      {"fingerprint",
-       "prompt tokens of one fixed conversation per reasoning effort: shows which chat template is "
-       "served"},
-  };
-  return kDefinitions;
 }
 
 }  // namespace anvil::report

@@ -40,15 +40,23 @@ GateCounts count_gates(const std::vector<Gate>& gates);
 
 // One figure of a DIST object (docs/evidence.md), or the reason why there is none.
 struct Figure {
-  enum class Kind { kValue, kBelowFloor /* a median, marked */, kRefused, kAbsent };
+  enum class Kind {
+    kValue,
+    kBelowFloor,  // a median, marked
+    kRefused,     // too few samples
+    kOurError,    // measured, but our own client's error is too large a part of it
+    kAbsent
+  };
   Kind kind = Kind::kAbsent;
   double value = 0;
   int64_t n = 0;
   int64_t floor = 0;
+  double client_error_ms = 0;  // with kOurError
 };
 // `which`: "p50", "p90", "p95", "p99" under their sample floors; "min", "max", "mean" without one.
 Figure figure_of(const Json& dist, std::string_view which);
-// "31.2", "31.2 (n=5 < 11)" for a marked median, "refused (n=12 < 130)", "none".
+// "31.2", "31.2 (n=5 < 11)" for a marked median, "refused (n=12 < 130)",
+// "refused (our error 1.40 ms)", "none".
 std::string words_of(const Figure& figure, std::string (*format)(double) = nullptr);
 
 struct Fact {

@@ -9,6 +9,8 @@
 #include "evidence/derive.h"
 #include "evidence/request_row.h"
 #include "evidence/run_reader.h"
+#include "report/testing/noise.h"
+#include "report/testing/sample_bench.h"
 
 namespace anvil::report {
 
@@ -21,18 +23,6 @@ using evidence::RequestRow;
 constexpr Nanos kStart = 5'000 * kSecond;
 constexpr int64_t kWallStart = 1'790'000'000'000'000'000;
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-
-// Numbers that look measured and never change.
-class Noise {
- public:
-  double operator()(double low, double high) {
-    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
-    return low + (high - low) * static_cast<double>(state_ >> 11) / 9007199254740992.0;
-  }
-
- private:
-  uint64_t state_ = 20261130;
-};
 
 Nanos nanos(double seconds) {
   return static_cast<Nanos>(std::llround(seconds * 1e9));
@@ -604,6 +594,9 @@ class Writer {
 Result<void> write_sample_run(const std::string& directory, std::string_view kind) {
   if (base::exists(directory))
     return fail(Kind::kUsage, Side::kClient, directory + " exists already");
+  if (kind == "bench") return write_sample_bench(directory, {});
+  if (kind == "troubled")
+    return write_sample_bench(directory, {.name = "troubled", .seed = 2, .troubled = true});
   return Writer(directory, kind).write();
 }
 

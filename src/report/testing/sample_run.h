@@ -14,6 +14,8 @@ namespace anvil::report {
 //   "rejected"    the engine exits during launch: no identity, no request
 //   "incomplete"  the record ends inside the step "lanes"
 //   "hostile"     names, answers and log lines that try to become markup, and an answer of 1 MB
+//   "bench"       lanes alone under closed and open loads, with objectives, counters, calibration
+//   "troubled"    the same with a client that was the bottleneck
 // `directory` must not exist. Not sealed; the journal ends with the begin of "report".
 Result<void> write_sample_run(const std::string& directory, std::string_view kind);
 
