@@ -87,7 +87,7 @@ Result<void> converse(Connection& connection, std::string_view request, Exchange
     else if (read.bytes == 0)
       TRY(exchange.reader.closed());
     else if (read.error != EAGAIN && read.error != EINTR)
-      return fail(base::from_errno(read.error, "read the answer"));
+      return fail(exchange.reader.read_error(read.error));
   }
   return {};
 }

@@ -93,11 +93,11 @@ Result<ResponseReader::Event> ResponseReader::next(std::string_view& input) {
 
 Result<void> ResponseReader::closed() {
   if (state_ == State::kEnded) return {};
-  const auto cut = [](std::string missing) {
-    return fail(Kind::kReset, Side::kUpstream, "the peer closed the connection " + missing);
+  const auto cut = [](std::string missing, const char* hint = "") {
+    return fail(Kind::kReset, Side::kUpstream, "the peer closed the connection " + missing, hint);
   };
   if (state_ == State::kHead) {
-    if (!any_bytes_) return cut("before any byte of the answer");
+    if (!any_bytes_) return cut("before any byte of the answer", kNoAnswerHint);
     return cut("inside the head of the answer, which began with " + first_bytes());
   }
   switch (framing_.kind) {
@@ -114,6 +114,12 @@ Result<void> ResponseReader::closed() {
   }
   state_ = State::kEnded;
   return {};
+}
+
+Error ResponseReader::read_error(int errno_value) const {
+  Error error = base::from_errno(errno_value, "read the answer");
+  if (!any_bytes_) error.hint = kNoAnswerHint;
+  return error;
 }
 
 std::string ResponseReader::first_bytes() const {

@@ -10,6 +10,10 @@
 
 namespace anvil::net {
 
+// What may be wrong when a connection ends before any byte of an answer.
+inline constexpr const char* kNoAnswerHint =
+    "did the engine crash? If the port speaks TLS, write https:// in the address";
+
 // Takes the bytes of a connection apart into a response head and pieces of its body, whatever the
 // framing. No I/O. Lifecycle: one per connection; begin() before every request. Thread: the
 // owner's.
@@ -30,6 +34,9 @@ class ResponseReader {
   // The peer closed. Fine where the close is the end of the body, else kReset that says what was
   // missing.
   Result<void> closed();
+
+  // The error of a read that failed with this errno.
+  Error read_error(int errno_value) const;
 
   const wire::ResponseHead& head() const { return parser_.head(); }  // from kHead to begin()
   std::string_view payload() const { return payload_; }

@@ -85,6 +85,7 @@ class TestServer {
       fd_.reset();
     }
     int number() const { return number_; }  // 0 for the first connection
+    int fd() const { return fd_.get(); }
 
    private:
     friend class TestServer;

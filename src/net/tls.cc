@@ -15,7 +15,7 @@
 namespace anvil::net {
 
 namespace {
-// Where distributions keep their certificates, beside OpenSSL's own default.
+// Where distributions keep their certificates, for an OpenSSL that was built to look elsewhere.
 constexpr const char* kStores[] = {
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -53,6 +53,12 @@ std::string certificate_hint(long verdict) {
 }  // namespace
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::create(const TlsOptions& options) {
+  if (options.insecure || !options.ca_file.empty()) return make(options);
+  static const auto system = make({});
+  return system;
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::make(const TlsOptions& options) {
   std::shared_ptr<TlsContext> out(new TlsContext(SSL_CTX_new(TLS_client_method())));
   SSL_CTX* context = out->context_;
   if (context == nullptr)
@@ -73,8 +79,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::create(const TlsOptions& o
     return out;
   }
   SSL_CTX_set_default_verify_paths(context);
-  for (const char* store : kStores)
-    if (base::exists(store)) SSL_CTX_load_verify_file(context, store);
+  if (!base::exists(X509_get_default_cert_file()) && !base::exists(X509_get_default_cert_dir())) {
+    const auto store = std::find_if(std::begin(kStores), std::end(kStores),
+                                    [](const char* path) { return base::exists(path); });
+    if (store != std::end(kStores)) SSL_CTX_load_verify_file(context, *store);
+  }
   ERR_clear_error();
   return out;
 }

@@ -18,7 +18,8 @@ struct TlsOptions {
   bool insecure = false;     // accept any certificate; only when a person says so
 };
 
-// The settings that the connections of one run share: the trusted certificates are read once.
+// The settings that the connections of one run share: the trusted certificates are read once, the
+// system's once per process, because that takes a tenth of a second.
 // Lifecycle: outlives its sessions. Thread: any, once created.
 class TlsContext {
  public:
@@ -29,6 +30,7 @@ class TlsContext {
 
  private:
   friend class TlsSession;
+  static Result<std::shared_ptr<const TlsContext>> make(const TlsOptions& options);
   explicit TlsContext(ssl_ctx_st* context) : context_(context) {}
   ssl_ctx_st* context_;
 };
