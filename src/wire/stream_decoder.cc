@@ -48,6 +48,7 @@ struct StreamDecoder::State {
   error_code read_message(od::value message);
   error_code read_content(od::value value, std::string& to, uint32_t& bytes);
   error_code read_tool_call(od::object call, int64_t position);
+  error_code count_token_ids(od::value value);
   error_code read_usage(od::value value);
   error_code read_timings(od::value value);
   error_code read_error(od::value value);
@@ -70,6 +71,7 @@ struct StreamDecoder::State {
   Delta delta_;
   std::vector<int64_t> tool_index_;  // of answer.tool_calls, ascending
   bool tool_index_bad_ = false;
+  std::optional<int64_t> token_ids_;  // seen so far; nothing where the engine sends none
 };
 
 void StreamDecoder::State::reset(Api which) {
@@ -77,6 +79,7 @@ void StreamDecoder::State::reset(Api which) {
   answer = {};
   done = unary = tool_index_bad_ = false;
   tool_index_.clear();
+  token_ids_.reset();
 }
 
 void StreamDecoder::State::append(std::string_view text, std::string& to, uint32_t& bytes) {
@@ -127,6 +130,7 @@ Result<Delta> StreamDecoder::State::read(std::string_view event_type, std::strin
                 std::string(simdjson::error_message(code)) + " in a stream event: '" +
                     base::to_valid_utf8(text.substr(0, 80)) + "'");
   }
+  if (!delta_.completion_tokens) delta_.completion_tokens = token_ids_;
   if (tool_index_bad_) {
     return fail(Kind::kProtocol, Side::kUpstream,
                 "tool call index is not between 0 and " + std::to_string(kMaxToolCalls - 1) +
@@ -205,8 +209,22 @@ error_code StreamDecoder::State::read_choice(od::object choice) {
       return SUCCESS;
     }
     if (key == "usage") return read_usage(value);
+    if (key == "token_ids") return count_token_ids(value);
     return SUCCESS;
   });
+}
+
+// vLLM's tokens of this event, summed up: what they are does not matter here.
+error_code StreamDecoder::State::count_token_ids(od::value value) {
+  od::json_type type;
+  JSON_TRY(value.type().get(type));
+  if (type != od::json_type::array) return SUCCESS;
+  od::array tokens;
+  JSON_TRY(value.get_array().get(tokens));
+  size_t count = 0;
+  JSON_TRY(tokens.count_elements().get(count));
+  token_ids_ = token_ids_.value_or(0) + static_cast<int64_t>(count);
+  return SUCCESS;
 }
 
 error_code StreamDecoder::State::read_message(od::value message) {

@@ -162,6 +162,20 @@ TEST(StreamDecoderTest, TakesUsageFromAnyChunk) {
   EXPECT_EQ(run.deltas[3].completion_tokens, 9);
 }
 
+TEST(StreamDecoderTest, CountsTheTokenIdsOfEachEvent) {
+  const Feed run = chat(
+      {R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""},"token_ids":null}]})",
+       R"({"choices":[{"index":0,"delta":{"content":"ab"},"token_ids":[5,6]},{"index":1,"token_ids":[7]}]})",
+       R"({"choices":[{"index":0,"delta":{},"token_ids":[8]}]})",
+       R"({"choices":[{"index":0,"delta":{"content":"c"},"token_ids":[]}]})",
+       R"({"choices":[],"usage":{"completion_tokens":3}})"});
+  EXPECT_EQ(run.deltas[0].completion_tokens, std::nullopt);
+  EXPECT_EQ(run.deltas[1].completion_tokens, 2);
+  EXPECT_EQ(run.deltas[2].completion_tokens, 3);
+  EXPECT_EQ(run.deltas[3].completion_tokens, 3);
+  EXPECT_EQ(run.deltas[4].completion_tokens, 3);
+}
+
 TEST(StreamDecoderTest, ReadsTimingsOfLlamaCpp) {
   const Feed run = chat(
       {R"({"choices":[{"finish_reason":null,"index":0,"delta":{"content":"a"}}],"system_fingerprint":"b1-x",)"
