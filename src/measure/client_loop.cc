@@ -178,7 +178,7 @@ void ClientLoop::handle(const Look& look) {
       slot.recorder.on_closed(look.got.at);
       if (slot.recorder.finished()) drop_connection(slot);
     } else if (look.got.error != EAGAIN && look.got.error != EINTR) {
-      const Error error = base::from_errno(look.got.error, "read the answer");
+      const Error error = slot.recorder.read_error(look.got.error);
       if (!slot.recorder.any_bytes() && send_again(look.slot, error)) return;
       slot.recorder.on_failed(error);
     }

@@ -33,6 +33,8 @@ class Recorder {
 
   bool finished() const { return finished_; }
   bool any_bytes() const { return reader_.any_bytes(); }
+  // The error of a read that failed with this errno, for on_failed().
+  Error read_error(int errno_value) const { return reader_.read_error(errno_value); }
   // Events of the stream so far, and those of them that carried output.
   uint64_t events() const { return events_; }
   uint64_t output_events() const { return row_ != nullptr ? row_->chunks.size() : 0; }
