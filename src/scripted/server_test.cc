@@ -92,6 +92,8 @@ TEST(Server, StreamsWhatTheScheduleSays) {
   EXPECT_EQ(entry.prompt_tokens, 11);
   EXPECT_EQ(entry.completion_tokens, 6);
   ASSERT_EQ(entry.events.size(), 7u);  // role, three times text, finish, usage, done
+  EXPECT_GT(entry.arrived, 0);
+  EXPECT_LE(entry.arrived, entry.recv_last_byte);
   Nanos before = entry.recv_last_byte;
   for (const LedgerEvent& event : entry.events) {
     EXPECT_EQ(event.due, entry.recv_last_byte);
