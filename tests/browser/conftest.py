@@ -13,7 +13,9 @@ import pytest
 from devtools import Browser, find_chromium
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-KINDS = ["full", "gpu", "rejected", "incomplete", "hostile"]
+RUNS = ["full", "gpu", "rejected", "incomplete", "hostile", "bench", "troubled"]
+CAMPAIGNS = ["effect", "aa", "exploratory", "hostile"]
+KINDS = RUNS + [f"campaign-{kind}" for kind in CAMPAIGNS]
 
 
 def tool(name):
@@ -32,7 +34,8 @@ def reports(tmp_path_factory):
     out = {}
     for kind in KINDS:
         run, page = folder / kind, folder / f"{kind}.html"
-        subprocess.run([tool("anvil_sample_run"), run, kind], check=True)
+        words = kind.split("-", 1) if kind.startswith("campaign-") else [kind]
+        subprocess.run([tool("anvil_sample_run"), run, *words], check=True)
         subprocess.run([tool("anvil_render_report"), run, "html", page], check=True)
         out[kind] = page
     if real := os.environ.get("ANVIL_REPORT"):

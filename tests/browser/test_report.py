@@ -119,7 +119,8 @@ def test_contrast(page, reports, kind, scheme):
     background = page.js("getComputedStyle(document.body).backgroundColor")
     assert (max(map(int, re.findall(r"\d+", background))) < 64) == (scheme == "dark")
     selectors = [".word", ".sentence", ".counts li", ".badge", ".quiet", ".note", "th", "td", "td small", ".tiles dt", ".tiles dd",
-                 "pre", "nav a", "summary", ".why", ".agree", ".empty-state", ".digest"]
+                 "pre", "nav a", "summary", ".why", ".agree", ".empty-state", ".digest", ".validity dt", ".validity dd",
+                 ".validity small", ".banner", ".banner b", ".legend li", ".callout li", "figcaption"]
     worst = page.js(CONTRAST.replace("SELECTORS", str(selectors)))
     assert worst[".word"] >= 4.5
     assert {name: value for name, value in worst.items() if value < 4.5} == {}
@@ -183,10 +184,41 @@ def test_prints(page, reports):
     assert page.console == []
 
 
-def test_foreign_text_runs_nothing(page, reports):
-    visit(page, reports["hostile"])
+def test_a_load_run_shows_whether_to_believe_it(page, reports):
+    visit(page, reports["bench"])
+    lanes = page.js("document.querySelectorAll('article.lane').length")
+    assert lanes == 6
+    assert page.js("document.querySelectorAll('dl.validity').length") == lanes
+    assert page.js("[...document.querySelectorAll('#lanes .panels')].every(p => p.querySelectorAll('svg').length >= 2)")
+    # The strips of the timeline share its axis: they are one drawing.
+    assert page.js("document.querySelectorAll('#timeline svg').length") == 1
+    assert "under way" in page.js("document.querySelector('#timeline svg').textContent")
+    assert page.js("document.querySelectorAll('.callout.bad').length") == 0
+    visit(page, reports["troubled"])
+    assert page.js("document.querySelectorAll('.callout.bad').length") == 7, "one on top, one in each lane"
+    assert "line-through" in page.js("getComputedStyle(document.querySelector('#lanes td.refused s')).textDecoration")
+
+
+def test_a_campaign_shows_its_effects(page, reports):
+    visit(page, reports["campaign-effect"])
+    rows = page.js("document.querySelectorAll('#effects table.sortable tbody tr').length")
+    drawn = page.js("document.querySelectorAll('#effects .effect-dot').length")
+    assert rows == drawn == 12
+    assert page.js("document.querySelector('.strip .word').textContent") == "B is faster"
+    assert page.js("document.querySelectorAll('#order .dot.open').length") > 0, "excluded runs are hollow"
+    visit(page, reports["campaign-exploratory"])
+    top = page.js("document.querySelector('.banner').textContent")
+    assert top.startswith("EXPLORATORY")
+    visit(page, reports["campaign-aa"])
+    assert page.js("document.querySelector('.strip .word').textContent") == "Not resolved"
+
+
+@pytest.mark.parametrize("evil", ["hostile", "campaign-hostile"])
+def test_foreign_text_runs_nothing(page, reports, evil):
+    visit(page, reports[evil])
     open_details(page)
-    assert page.js("document.title").startswith("</title><script>")
+    if evil == "hostile":
+        assert page.js("document.title").startswith("</title><script>")
     assert page.js("document.querySelectorAll('script').length") == 1
     assert page.js("document.querySelectorAll('main img, main iframe, main [onload], main [onerror], main [onmouseover]').length") == 0
     assert not re.search("[\\u202a-\\u202e\\u2066-\\u2069]", page.js("document.body.textContent"))
