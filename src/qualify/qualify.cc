@@ -18,6 +18,7 @@
 #include "host/gpu.h"
 #include "host/sampler.h"
 #include "host/snapshot.h"
+#include "measure/calibrate.h"
 #include "measure/client.h"
 #include "net/http_call.h"
 #include "qualify/checks.h"
@@ -83,6 +84,7 @@ class Qualification {
   Result<Json> step_fingerprint();
   Result<Json> step_checks();
   Result<Json> step_lanes();
+  Result<Json> step_calibrate();
   Result<Json> step_ladder();
   Result<Json> step_stop();
   Result<Json> step_derive();
@@ -91,6 +93,7 @@ class Qualification {
 
   Result<void> write_launch();
   CheckContext check_context();
+  CheckPlan check_plan() const;
   measure::Limits limits() const;
   std::vector<std::string> efforts() const;
 
@@ -112,6 +115,7 @@ class Qualification {
   std::unique_ptr<measure::Client> client_;
   std::optional<Sandbox> sandbox_;
   Json checks_ = {{"checks", Json::array()}, {"fingerprint", nullptr}};
+  Json load_ = Json::array();  // of each lane that was run
   Json results_, decision_;
   std::string summary_;  // of the step that just ended, for people
   std::string failed_step_;
@@ -345,6 +349,15 @@ Result<Json> Qualification::step_identity() {
               {"served_model", served_model_}};
 }
 
+CheckPlan Qualification::check_plan() const {
+  const Json& wanted = suite_.value("checks", Json::object());
+  CheckPlan plan;
+  plan.include = wanted.value("include", std::vector<std::string>{});
+  plan.efforts = efforts();
+  plan.attempts = wanted.value("attempts", 1);
+  return plan;
+}
+
 CheckContext Qualification::check_context() {
   const Json& checks = suite_.value("checks", Json::object());
   if (!sandbox_) sandbox_ = Sandbox::detect();
@@ -360,7 +373,8 @@ CheckContext Qualification::check_context() {
           .salt = writer_->run_id(),
           .context_tokens = inputs_.recipe.integer("serving.context_tokens"),
           .max_tokens = checks.value("max_tokens", int64_t{256}),
-          .seed = suite_.value("seed", int64_t{1})};
+          .seed = suite_.value("seed", int64_t{1}),
+          .estimates = inputs_.measure_only};
 }
 
 Result<Json> Qualification::step_fingerprint() {
@@ -380,15 +394,8 @@ Result<Json> Qualification::step_fingerprint() {
 }
 
 Result<Json> Qualification::step_checks() {
-  const Json& wanted = suite_.value("checks", Json::object());
-  CheckPlan plan;
-  plan.include = wanted.value("include", std::vector<std::string>{});
-  plan.efforts = efforts();
-  plan.attempts = wanted.value("attempts", 1);
-  const int64_t ids =
-      static_cast<int64_t>(plan.include.empty() ? check_registry().size() : plan.include.size());
-  const int64_t total =
-      ids * std::max<int64_t>(1, static_cast<int64_t>(plan.efforts.size())) * plan.attempts;
+  const CheckPlan plan = check_plan();
+  const int64_t total = count_results(plan);
   int64_t done = 0, passed = 0, skipped = 0;
   const auto results = TRY(run_checks(check_context(), plan, [&](const CheckResult& result) {
     ++done;
@@ -408,13 +415,47 @@ Result<Json> Qualification::step_checks() {
 }
 
 Result<Json> Qualification::step_lanes() {
-  const LaneReport report = TRY(run_lanes(
-      check_context(), suite_, [this](int64_t done, int64_t total, const std::string& what) {
-        observer_.progress("lanes", done, total, what);
-      }));
+  Json load = {{"schema", "anvil/load/v1"}, {"lanes", Json::array()}};
+  LaneObserver observer;
+  observer.progress = [this](int64_t done, int64_t total, const std::string& what) {
+    observer_.progress("lanes", done, total, what);
+  };
+  observer.lane_done = [&](Json entry) {
+    load["lanes"].push_back(std::move(entry));
+    return writer_->write_document("load.json", load);
+  };
+  const LaneReport report = TRY(run_lanes(check_context(), suite_, observer));
+  load_ = load["lanes"];
   summary_ = count(report.lanes, "lane") + ", " + std::to_string(report.ok) + " of " +
              count(report.requests, "request") + " ok";
   return Json{{"lanes", report.lanes}, {"requests", report.requests}, {"ok", report.ok}};
+}
+
+// After the lanes, because only now the event rate of each is known.
+Result<Json> Qualification::step_calibrate() {
+  std::vector<measure::CalibrationPoint> points;
+  for (const Json& lane : load_) {
+    const Json& client = lane["client"];
+    const auto took = client["ended_ns"].get<double>() - client["began_ns"].get<double>();
+    measure::CalibrationPoint point;
+    point.lane = lane["id"].get<std::string>();
+    point.concurrency = std::max(1, client["in_flight"]["max"].get<int>());
+    point.threads = client["threads"].get<int>();
+    if (took > 0) point.events_per_s = std::max(1.0, client["events"].get<double>() / (took / 1e9));
+    points.push_back(std::move(point));
+  }
+  const Json calibration =
+      TRY(measure::calibrate(points, cancel_, [&](size_t done, const std::string& lane) {
+        observer_.progress("calibrate", static_cast<int64_t>(done),
+                           static_cast<int64_t>(points.size()), "our own error as in lane " + lane);
+      }));
+  if (auto written = writer_->write_document("calibration.json", calibration); !written)
+    return fail(written.error());
+  int64_t proven = 0;
+  for (const Json& point : calibration["points"]) proven += point["server"]["void"] == false;
+  summary_ = "client error measured for " + std::to_string(proven) + " of " +
+             count(static_cast<int64_t>(points.size()), "lane");
+  return Json{{"points", points.size()}, {"proven", proven}};
 }
 
 Result<Json> Qualification::step_ladder() {
@@ -474,6 +515,7 @@ Result<Json> Qualification::step_report() {
 }
 
 Result<Outcome> Qualification::run() {
+  if (!inputs_.measure_only) TRY(validate_plan(check_plan()));
   writer_ = TRY(evidence::RunWriter::create(inputs_.runs_dir, frozen()));
   observer_.run_created(writer_->directory());
 
@@ -485,8 +527,11 @@ Result<Outcome> Qualification::run() {
       {"fingerprint", &Qualification::step_fingerprint},
       {"checks", &Qualification::step_checks},
       {"lanes", &Qualification::step_lanes},
+      {"calibrate", &Qualification::step_calibrate},
       {"ladder", &Qualification::step_ladder}};
   for (const auto& [name, body] : measuring) {
+    const bool functional = name == "fingerprint" || name == "checks" || name == "ladder";
+    if (inputs_.measure_only && functional) continue;
     if (cancel_.requested()) {
       remember(name, base::cancelled_error());
       (void)writer_->fail_step(name, base::cancelled_error());

@@ -26,6 +26,7 @@ struct Inputs {
   std::optional<recipe::HostFile> host;
   std::string runs_dir;
   evidence::RenderReport render;  // the report room lies above this one
+  bool measure_only = false;      // the lanes alone: no fingerprint, checks or ladder
 };
 
 // Follows a qualification. Called on the thread that runs it.
