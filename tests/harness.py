@@ -18,7 +18,7 @@ import uuid
 SOURCE = pathlib.Path(os.environ.get("ANVIL_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
 FAULT_ENGINE = SOURCE / "tests" / "fault" / "fault_engine.py"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else shutil.which("python3")
-STEPS = ["freeze", "preflight", "snapshot", "launch", "identity", "fingerprint", "checks", "lanes", "ladder", "stop",
+STEPS = ["freeze", "preflight", "snapshot", "launch", "identity", "fingerprint", "checks", "lanes", "calibrate", "ladder", "stop",
          "derive", "decide", "report", "seal"]
 DECISIONS = {"promote-eligible", "no-promotion", "control", "watch", "rejected"}
 

@@ -78,6 +78,9 @@ int run_command(int argc, char** argv) {
       "internal.");
   add_recipe(root, context);
   add_qualify(root, context);
+  add_bench(root, context);
+  add_ab(root, context);
+  add_calibrate(root, context);
   add_engine(root, context);
   add_runs(root, context);
   add_verify(root, context);

@@ -31,6 +31,9 @@ struct Context {
 // its body in a file of its own.
 void add_recipe(CLI::App& root, Context& context);
 void add_qualify(CLI::App& root, Context& context);
+void add_bench(CLI::App& root, Context& context);
+void add_ab(CLI::App& root, Context& context);
+void add_calibrate(CLI::App& root, Context& context);
 void add_engine(CLI::App& root, Context& context);
 void add_runs(CLI::App& root, Context& context);
 void add_verify(CLI::App& root, Context& context);

@@ -7,9 +7,8 @@
 
 #include "app/app.h"
 #include "app/progress.h"
-#include "app/shipped.h"
+#include "app/run_inputs.h"
 #include "base/files.h"
-#include "evidence/index.h"
 #include "report/report.h"
 
 namespace anvil::app {
@@ -52,76 +51,19 @@ int refuse(const std::vector<recipe::Diagnostic>& diagnostics, bool json) {
   return base::kExitUsage;
 }
 
-recipe::Loaded<recipe::Policy> load_policy(const std::string& argument) {
-  if (is_shipped_name(argument))
-    if (const auto bytes = shipped("policies", argument))
-      return recipe::parse_policy(*bytes, argument);
-  return recipe::load_policy(argument);
-}
-
-// Without --suite, the suite that the policy was written for, else "standard".
-recipe::Loaded<recipe::Suite> load_suite(const std::string& argument,
-                                         const std::optional<recipe::Policy>& policy) {
-  std::string name = argument;
-  if (name.empty()) name = policy ? policy->canonical.value("suite", "standard") : "standard";
-  if (is_shipped_name(name))
-    if (const auto bytes = shipped("suites", name)) return recipe::parse_suite(*bytes, name);
-  return recipe::load_suite(name);
-}
-
 int run_qualify(const Options& options, const base::Cancel& cancel) {
-  auto recipe = recipe::load_recipe(options.recipe);
   auto policy = load_policy(options.policy);
   auto suite = load_suite(options.suite, policy.value);
-  std::vector<recipe::Diagnostic> problems;
-  const auto collect = [&problems](std::vector<recipe::Diagnostic>& diagnostics) {
-    for (auto& diagnostic : diagnostics) problems.push_back(std::move(diagnostic));
-  };
-  collect(recipe.diagnostics);
-  collect(policy.diagnostics);
-  collect(suite.diagnostics);
-  std::optional<recipe::HostFile> host;
-  if (!options.host.empty()) {
-    auto loaded = recipe::load_host(options.host);
-    collect(loaded.diagnostics);
-    host = std::move(loaded.value);
-  }
-  std::optional<engine::InterfaceTable> table;
-  if (recipe.value) {
-    auto loaded = engine::InterfaceTable::for_recipe(*recipe.value);
-    if (!loaded) return refuse(loaded.error(), "load", options.json);
-    auto found = loaded->check(*recipe.value);
-    collect(found);
-    table = std::move(*loaded);
-  }
-  if (recipe::has_errors(problems) || !recipe.value || !policy.value || !suite.value || !table)
-    return refuse(problems, options.json);
-  if (!options.json && !options.quiet) print_diagnostics(problems, false);
-
-  const qualify::Inputs inputs{*recipe.value,
-                               recipe.source,
-                               *policy.value,
-                               policy.source,
-                               *suite.value,
-                               suite.source,
-                               *table,
-                               host,
-                               options.runs_dir,
-                               [](const evidence::RunReader& reader) {
-                                 return report::render(reader, report::Format::kHtml);
-                               }};
+  RunInputs run = assemble(recipe::load_recipe(options.recipe), std::move(policy), std::move(suite),
+                           options.host, options.runs_dir);
+  if (run.error) return refuse(*run.error, "load", options.json);
+  if (!run.inputs) return refuse(run.diagnostics, options.json);
+  if (!options.json && !options.quiet) print_diagnostics(run.diagnostics, false);
   Progress progress(options.quiet ? Progress::Mode::kQuiet : Progress::detect());
-  auto outcome = qualify::qualify(inputs, progress, cancel);
+  auto outcome = qualify::qualify(*run.inputs, progress, cancel);
   if (!outcome) return refuse(outcome.error(), "freeze", options.json);
 
-  if (auto index = open_index(options.runs_dir)) {
-    auto run = evidence::RunReader::open(outcome->run_dir);
-    auto added = run ? index->put(evidence::describe(*run)) : Result<void>(fail(run.error()));
-    if (!added && !options.quiet)
-      std::fprintf(stderr,
-                   "anvil: the index was not updated (%s); 'anvil runs reindex' rebuilds it\n",
-                   base::to_string(added.error()).c_str());
-  }
+  index_run(outcome->run_dir, options.runs_dir, options.quiet);
   const Json& decision = outcome->decision;
   bool gate_failed = false;
   for (const auto& gate : decision["gates"]) gate_failed = gate_failed || gate["verdict"] != "pass";

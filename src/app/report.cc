@@ -7,6 +7,8 @@
 
 #include "app/app.h"
 #include "base/files.h"
+#include "evidence/campaign.h"
+#include "evidence/flat_row.h"
 
 namespace anvil::app {
 
@@ -19,15 +21,48 @@ struct Options {
   bool json = false;
 };
 
+bool wants_rows(const Options& options) {
+  return options.format == "csv" || options.format == "jsonl";
+}
+
+// One line for each measured request of a run: warm-up, checks and probes left out.
+Result<std::string> rows_text(const evidence::RunReader& run, bool csv) {
+  std::string text = csv ? evidence::csv_header() : std::string();
+  TRY(run.for_each_row([&](const evidence::RequestRow& row) -> Result<void> {
+    if (row.purpose != evidence::Purpose::kLane) return {};
+    text += csv ? evidence::csv_line(row) : base::canonical(evidence::flat_row(row)) + "\n";
+    return {};
+  }));
+  return text;
+}
+
+Result<std::string> campaign_text(const std::string& directory, const Options& options) {
+  if (wants_rows(options))
+    return fail(
+        Kind::kUsage, Side::kClient,
+        directory + " is a campaign, and " + options.format + " holds the requests of one run",
+        "name one of its runs: " + base::join_path(directory, "runs") + "/...");
+  const auto campaign = TRY(evidence::read_campaign(directory));
+  const Json comparison = TRY(evidence::derive_comparison(campaign));
+  return report::render_campaign_as(campaign, comparison,
+                                    options.format == "html" ? report::Format::kHtml
+                                    : options.format == "md" ? report::Format::kMarkdown
+                                                             : report::Format::kTerminal);
+}
+
+Result<std::string> run_text(const std::string& directory, const Options& options) {
+  const auto reader = TRY(evidence::RunReader::open(directory));
+  if (wants_rows(options)) return rows_text(reader, options.format == "csv");
+  return report::render(reader, options.format == "html" ? report::Format::kHtml
+                                : options.format == "md" ? report::Format::kMarkdown
+                                                         : report::Format::kTerminal);
+}
+
 int run_report(const Options& options) {
-  auto directory = find_run(options.run, options.runs_dir);
+  const auto directory = find_run(options.run, options.runs_dir);
   if (!directory) return print_error(directory.error(), options.json);
-  auto reader = evidence::RunReader::open(*directory);
-  if (!reader) return print_error(reader.error(), options.json);
-  const auto format = options.format == "html" ? report::Format::kHtml
-                      : options.format == "md" ? report::Format::kMarkdown
-                                               : report::Format::kTerminal;
-  auto text = report::render(*reader, format);
+  const auto text = evidence::is_campaign(*directory) ? campaign_text(*directory, options)
+                                                      : run_text(*directory, options);
   if (!text) return print_error(text.error(), options.json);
   if (options.output.empty() || options.output == "-") {
     if (options.json)
@@ -48,15 +83,21 @@ int run_report(const Options& options) {
 
 void add_report(CLI::App& root, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = root.add_subcommand("report", "Render a run as HTML, Markdown or text");
-  command->add_option("RUN_DIR", options->run, "Run directory, or the id of a run")->required();
-  command->add_option("--format", options->format, "html, md or term")
-      ->check(CLI::IsMember({"html", "md", "term"}));
+  CLI::App* command =
+      root.add_subcommand("report", "Render a run or a campaign, or export the requests of a run");
+  command->add_option("RUN_DIR", options->run, "Directory or id of a run or of a campaign")
+      ->required();
+  command
+      ->add_option("--format", options->format,
+                   "html, md or term; of a run also csv or jsonl: a line for each measured request")
+      ->check(CLI::IsMember({"html", "md", "term", "csv", "jsonl"}));
   command->add_option("-o,--output", options->output, "File to write; standard output if absent");
   command->add_option("--runs-dir", options->runs_dir, "Where runs are looked up by id");
   command->add_flag("--json", options->json, "One JSON object on stdout");
   command->footer(
-      "Example:\n  anvil report runs/20261130T172047Z-gemma-3-270m-1a2b3c --format term");
+      "Examples:\n  anvil report runs/20261130T172047Z-gemma-3-270m-1a2b3c --format term\n"
+      "  anvil report runs/20261130T172047Z-gemma-3-270m-1a2b3c --format csv -o requests.csv\n"
+      "  anvil report runs/20261130T180000Z-ab-plain-vs-ngram-3f9a2c --format md");
   command->callback(
       [options, &context] { context.command = [options] { return run_report(*options); }; });
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "app/app.h"
+#include "evidence/campaign.h"
 #include "report/report.h"
 
 namespace anvil::app {
@@ -12,9 +13,12 @@ namespace {
 int run_verify(const std::string& run, const std::string& runs_dir, bool json) {
   auto directory = find_run(run, runs_dir);
   if (!directory) return print_error(directory.error(), json);
-  auto outcome = evidence::verify(*directory, [](const evidence::RunReader& reader) {
+  const auto render = [](const evidence::RunReader& reader) {
     return report::render(reader, report::Format::kHtml);
-  });
+  };
+  auto outcome = evidence::is_campaign(*directory)
+                     ? evidence::verify_campaign(*directory, render, report::render_campaign)
+                     : evidence::verify(*directory, render);
   if (!outcome) return print_error(outcome.error(), json);
   int printed = base::kExitOk;
   if (json) {
@@ -63,7 +67,7 @@ void add_verify(CLI::App& root, Context& context) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = root.add_subcommand(
-      "verify", "Recompute every number and hash of a run from its raw records");
+      "verify", "Recompute every number and hash of a run or campaign from its raw records");
   command->add_option("RUN_DIR", options->run, "Run directory, or the id of a run")->required();
   command->add_option("--runs-dir", options->runs_dir, "Where runs are looked up by id");
   command->add_flag("--json", options->json, "One JSON object on stdout");

@@ -1,0 +1,216 @@
+"""anvil bench and anvil calibrate against the scripted engine: what it did is known exactly, faults included."""
+import json
+import pathlib
+import signal
+import socket
+
+import pytest
+
+import harness
+
+
+class Engine:
+    """`anvil engine` with a schedule of its own; `url` is where it listens."""
+
+    def __init__(self, anvil, folder, schedule, *options):
+        path = pathlib.Path(folder) / "schedule.toml"
+        path.write_text('schema = "anvil/schedule/v1"\nname = "test"\n' + schedule)
+        self.ledger_path = pathlib.Path(folder) / "ledger.jsonl"
+        self.process = anvil.start("engine", "--schedule", path, "--listen", "127.0.0.1:0", "--ledger", self.ledger_path, *options)
+        line = self.process.stdout.readline()
+        self.url = line[line.index("http"):].split()[0]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=60)
+        return [json.loads(line) for line in self.ledger_path.read_text().splitlines()]
+
+
+@pytest.fixture
+def bench(tmp_path):
+    anvil = harness.Anvil(tmp_path / "home", tmp_path / "runs")
+    anvil.home.mkdir()
+    engines = []
+
+    class Bench:
+        def engine(self, schedule, *options):
+            engines.append(Engine(anvil, tmp_path, schedule, *options))
+            return engines[-1]
+
+        def run(self, url, *options, timeout=120):
+            return anvil.run("bench", "--url", url, "--prompt-tokens", "24", "--warmup", "0", "--runs-dir", anvil.runs, "--json", "--rows", *options,
+                             timeout=timeout)
+
+        start = staticmethod(lambda url, *options: anvil.start("bench", "--url", url, "--prompt-tokens", "24", "--warmup", "0", "--runs-dir",
+                                                               anvil.runs, "--json", "--rows", *options))
+
+    b = Bench()
+    b.anvil = anvil
+    yield b
+    anvil.kill_rest()
+
+
+SD_1 = '''
+[[stream]]
+name = "sd-1"
+role_ms = 5
+times_ms = [100, 140, 180, 220, 260]
+content_tokens = 20
+chunk_tokens = [4]
+finish_after_ms = 2
+usage_after_ms = 4
+done_after_ms = 5
+'''
+
+
+def test_the_worked_example(bench):
+    engine = bench.engine(SD_1)
+    done = bench.run(engine.url, "--requests", "11", "--max-tokens", "20")
+    ledger = engine.stop()
+    assert done.code == 0, done
+    (lane,) = done.json["lanes"]
+    assert lane["requests"]["ok"] == 11
+    # The shape of the stream, which no lateness can change: five events of four tokens each, a role before them.
+    for request in done.json["requests"]:
+        assert len(request["chunk_gaps_ms"]) == 4 and request["output_tokens"] == 20, request
+        assert 0 < request["ttfe_ms"] < request["ttfo_ms"] < request["e2e_ms"] < request["done_ms"], request
+    # Against the server's own ledger, not against the clock on the wall: the client never saw an event before it was written, and what it
+    # calls time to first output is at least what the server says passed between request and write.
+    served = [entry for entry in ledger if "events" in entry and entry["completion_tokens"] == 20]
+    assert len(served) >= 11
+    assert lane["client"]["calibration"] is not None
+
+
+def test_no_usage_is_unknown_and_never_the_budget(bench):
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 6\nfirst_ms = 2\ngap_ms = 1\nusage = "none"\n')
+    done = bench.run(engine.url, "--requests", "3", "--max-tokens", "6")
+    assert len(done.json["requests"]) == 3
+    for request in done.json["requests"]:
+        assert request["outcome"] == "ok" and request["output_tokens"] is None and request["tpot_ms"] is None, request
+        assert request["token_source"] == "none" and "no-usage" in request["flags"], request
+    assert done.json["lanes"][0]["steady"]["output_tok_s"] is None
+
+
+def test_without_streaming_there_is_no_first_output_time(bench):
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 6\nfirst_ms = 2\ngap_ms = 1\n')
+    done = bench.run(engine.url, "--requests", "3", "--max-tokens", "6", "--no-stream")
+    assert len(done.json["requests"]) == 3
+    for request in done.json["requests"]:
+        assert request["outcome"] == "ok" and request["ttfo_ms"] is None and request["output_tokens"] == 6, request
+        assert request["service_ms"] > 0, request
+
+
+def test_failures_keep_their_class_and_stay_in_the_denominator(bench):
+    engine = bench.engine('''choose = "round-robin"
+[[stream]]
+name = "fine"
+content_tokens = 8
+first_ms = 2
+gap_ms = 1
+[[stream]]
+name = "reset"
+content_tokens = 8
+first_ms = 2
+gap_ms = 1
+[stream.fault]
+kind = "reset"
+after_events = 4
+[[stream]]
+name = "error"
+first_ms = 2
+[stream.fault]
+kind = "event"
+message = "out of memory"
+[[stream]]
+name = "busy"
+[stream.fault]
+kind = "status"
+status = 429
+retry_after_s = 1
+''')
+    done = bench.run(engine.url, "--requests", "12", "--max-tokens", "8")
+    (lane,) = done.json["lanes"]
+    assert lane["requests"]["total"] == 12 and lane["requests"]["ok"] + lane["requests"]["failed"] == 12
+    outcomes = {request["outcome"] for request in done.json["requests"]}
+    assert {"ok", "error_in_stream", "http_error"} <= outcomes, outcomes
+    assert lane["success_rate"] < 1
+    for request in done.json["requests"]:
+        if request["outcome"] != "ok":
+            assert request["error_class"], request
+    verified = bench.anvil.run("verify", done.json["run_dir"], "--json")
+    assert verified.code == 0 and verified.json["ok"], verified
+
+
+def test_an_engine_that_dies_leaves_a_run_that_says_so(bench):
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 400\nfirst_ms = 2\ngap_ms = 20\n')
+    process = bench.start(engine.url, "--requests", "4", "--max-tokens", "400")
+    harness.wait_until(lambda: [d for d in bench.anvil.run_dirs() if any(e.get("step") == "lanes" for e in harness.read_jsonl(d / "journal.jsonl"))],
+                       "the lanes began")
+    engine.process.kill()
+    done = harness.Anvil.finish(process)
+    assert done.code == 1, done
+    assert done.json["valid"] is False and done.json["invalid_reasons"], done
+    assert bench.anvil.run("verify", done.json["run_dir"]).code == 0
+
+
+def test_ctrl_c_keeps_and_derives_what_was_measured(bench):
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 8\nfirst_ms = 2\ngap_ms = 20\n')
+    process = bench.start(engine.url, "--requests", "2000", "--max-tokens", "8")
+
+    def some_rows():
+        for directory in bench.anvil.run_dirs():
+            if len([r for r in harness.read_jsonl(directory / "requests.jsonl") if r["purpose"] == "lane"]) >= 3:
+                return directory
+        return None
+
+    directory = harness.wait_until(some_rows, "three rows are on disk")
+    process.send_signal(signal.SIGINT)
+    done = harness.Anvil.finish(process)
+    assert done.code == 1, done
+    results = harness.read_json(directory / "results.json")
+    assert results["lanes"][0]["requests"]["ok"] >= 3
+    assert bench.anvil.run("verify", directory).code == 0
+
+
+def test_nobody_there(bench):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    done = bench.run(f"http://127.0.0.1:{port}")
+    assert done.code == 3, done
+    assert done.json["error"]["kind"] == "connect" and done.json["error"]["hint"], done
+    assert bench.anvil.run_dirs() == []
+
+
+def test_a_refused_key_stops_before_the_first_request(bench):
+    engine = bench.engine('[engine]\napi_key = "right"\n[[stream]]\nname = "s"\n')
+    done = bench.run(engine.url)
+    assert done.code == 3 and done.json["error"]["kind"] == "permission" and "--api-key" in done.json["error"]["hint"], done
+    bench.anvil.env["ANVIL_TEST_KEY"] = "right"
+    done = bench.run(engine.url, "--api-key", "env:ANVIL_TEST_KEY", "--requests", "1", "--max-tokens", "4")
+    assert done.json["lanes"][0]["requests"]["ok"] == 1, done
+    # The key is a reference everywhere; its value is in no file of the run.
+    for path in pathlib.Path(done.json["run_dir"]).iterdir():
+        assert b'right"' not in path.read_bytes() or path.name in ("report.html",), path
+
+
+def test_bad_flags_and_plans(bench, tmp_path):
+    engine = bench.engine('[[stream]]\nname = "s"\n')
+    assert bench.run(engine.url, "--objective", "ttfo").code == 2
+    assert bench.run(engine.url, "--objective", "speed_p90=5").code == 2
+    assert bench.run(engine.url, "--model", "other").code == 2
+    plan = tmp_path / "plan.toml"
+    plan.write_text('schema = "anvil/suite/v1"\nname = "p"\n[[lane]]\nid = "a"\nload = "poisson"\n')
+    done = bench.run(engine.url, "--plan", plan)
+    assert done.code == 2 and "rate" in done.out + done.err, done
+    assert bench.anvil.run_dirs() == []
+
+
+def test_calibrate_reports_our_own_error(bench):
+    done = bench.anvil.run("calibrate", "--concurrency", "1,4", "--rate", "50", "--json")
+    assert done.code in (0, 1), done  # 1: this machine was too busy for the scripted engine to be on time, and it says so
+    assert [point["concurrency"] for point in done.json["points"]] == [1, 4]
+    for point in done.json["points"]:
+        assert point["stamp_us"]["n"] > 50 and point["stamp_us"]["p50"] >= 0, point
+        assert point["valid"] or point["because"], point
+        assert point["client"]["stamp_source"] == {"kernel": point["client"]["stamp_source"]["kernel"], "user": 0}, point["client"]
