@@ -37,7 +37,8 @@ std::string format_duration(int64_t nanos);
 // Shortest decimal that reads back as the same double.
 std::string format_number(double value);
 
-// A name that people chose as part of a file name: at most 60 bytes of letters, digits, ".", "_" and
+// A name that people chose as part of a file name: at most 60 bytes of letters, digits, ".", "_"
+// and
 // "-"; whatever else becomes "-".
 std::string in_file_name(std::string_view name);
 

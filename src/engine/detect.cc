@@ -13,7 +13,7 @@ struct Owner {
 constexpr Owner kOwners[] = {{"vllm", "vllm", "vllm-0.32"},
                              {"llamacpp", "llama.cpp", "llama.cpp"},
                              {"sglang", "sglang", "sglang"},
-                            {"anvil-scripted-engine", "external", "scripted"}};
+                             {"anvil-scripted-engine", "external", "scripted"}};
 }  // namespace
 
 Detected detect_from_models(const Json& document) {

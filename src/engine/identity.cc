@@ -215,7 +215,8 @@ class Observer {
       return;
     }
     const Json declared = declared_value(field);
-    if (seen.value.is_null() || declared.is_null()) return;
+    // "" is the value of something that a recipe could have named and did not.
+    if (seen.value.is_null() || declared.is_null() || declared == "") return;
     IdentityField result{field, declared, seen.value, Verdict::kMismatch, seen.source};
     if (agrees(rule, field, declared, seen.value)) result.verdict = Verdict::kMatch;
     identity.fields.push_back(std::move(result));

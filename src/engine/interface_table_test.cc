@@ -10,8 +10,8 @@ namespace {
 
 TEST(InterfaceTable, EveryShippedTableLoads) {
   const auto names = InterfaceTable::shipped();
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"llama.cpp", "openai", "scripted", "sglang", "vllm-0.32", "vllm-r16"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"llama.cpp", "openai", "scripted", "sglang",
+                                             "vllm-0.32", "vllm-r16"}));
   for (const std::string& name : names) {
     const auto table = InterfaceTable::load(name);
     ASSERT_TRUE(table) << to_string(table.error());

@@ -89,13 +89,16 @@ void Derivation::add_sample(const Json& sample) {
 Json Derivation::finish() {
   State& state = *state_;
   const DerivationInputs& inputs = state.inputs;
+  Json lanes = state.lanes.finish();
+  Json knees = state.lanes.knees(lanes);
   return Json{{"schema", "anvil/results/v2"},
               {"requests", state.totals.finish()},
               {"identity", derive_identity(inputs.identity)},
               {"startup", derive_startup(inputs.launch, inputs.journal)},
               {"checks", derive_checks(inputs.checks)},
               {"fingerprint", derive_fingerprint(inputs.checks)},
-              {"lanes", state.lanes.finish()},
+              {"lanes", std::move(lanes)},
+              {"knees", std::move(knees)},
               {"ladder", state.ladder.finish()},
               {"health",
                {{"probes", state.probes},

@@ -36,12 +36,17 @@ class Lanes {
   ~Lanes();
   void add(const RequestRow& row);
   Json finish();
+  // "knees": what the searches for the highest good rate found, from the lanes' own goodput.
+  // `lanes` is what finish() returned.
+  Json knees(const Json& lanes) const;
 
  private:
   struct Lane;
+  Lane& plan_lane(const Json& spec);
   Lane& lane(const std::string& id);
   std::vector<std::unique_ptr<Lane>> lanes_;
   Json default_proof_;
+  std::vector<Json> searches_;  // specs of the lanes that search
   Json load_;  // load.json: what the client and the engine's counters say of each lane
   ClientError client_error_;
 };

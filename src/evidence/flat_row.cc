@@ -32,7 +32,7 @@ std::optional<int64_t> until_end(const std::optional<Nanos>& from, const Stamps&
 Json flags_of(const RequestRow& row, const RowMetrics& metrics) {
   Json flags = Json::array();
   if (row.outcome == Outcome::kOk && row.token_source != "usage") flags.push_back("no-usage");
-  if (metrics.tpot_ms && !metrics.per_chunk) flags.push_back("first-chunk-assumed");
+  if (metrics.tpot_ms && !metrics.per_chunk) flags.push_back("even-chunks-assumed");
   const auto refused = refuse_cache_state(row.cache_state, metrics, false);
   if (refused == "cached") flags.push_back("cold-but-cached");
   if (refused == "not-cached") flags.push_back("prefix-not-cached");

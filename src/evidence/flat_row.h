@@ -14,7 +14,7 @@ namespace anvil::evidence {
 //    "chunk_gaps_ms": [...],"tpot_ms","decode_tok_s","output_tokens","prompt_tokens",
 //    "cached_tokens","reasoning_tokens","token_source","status","flags": [...]}
 // "sent_ns" is on CLOCK_MONOTONIC. "error_class" is the kind of the error, null if there was none.
-// "flags" names what weakens the row: "no-usage", "first-chunk-assumed", "cold-but-cached",
+// "flags" names what weakens the row: "no-usage", "even-chunks-assumed", "cold-but-cached",
 // "prefix-not-cached".
 Json flat_row(const RequestRow& row);
 

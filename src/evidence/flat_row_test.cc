@@ -56,7 +56,7 @@ TEST(FlatRow, UnknownIsNullAndFlagged) {
   for (auto& chunk : assumed.chunks) chunk.tokens.reset();
   assumed.cache_state = "cold";
   assumed.answer.usage.cached = 8;
-  EXPECT_EQ(flat_row(assumed)["flags"], Json::array({"first-chunk-assumed", "cold-but-cached"}));
+  EXPECT_EQ(flat_row(assumed)["flags"], Json::array({"even-chunks-assumed", "cold-but-cached"}));
 }
 
 TEST(FlatRow, AFailureKeepsItsClassAndWhatItHad) {

@@ -190,6 +190,8 @@ Json LaneLoad::judge_client(const Json& recorded, const Json& calibration) const
     if (const auto worst = number(member(client, member_name), "max"); worst && *worst > kStallUs)
       warnings.push_back(what + fixed(*worst / 1e3, 0) +
                          " ms: schedule latency shows it, service latency does not");
+  if (flag(recorded, "prompt_tokens_estimated"))
+    warnings.push_back("the engine counts no tokens: prompts have about the planned length");
   if (const auto hits = integer(client, "limit_hits"); hits && *hits > 0)
     warnings.push_back(std::to_string(*hits) +
                        " requests waited because as many as allowed were outstanding");

@@ -5,6 +5,7 @@
 #include "evidence/derive_parts.h"
 #include "evidence/distribution.h"
 #include "evidence/json_access.h"
+#include "evidence/knee.h"
 #include "evidence/lane_load.h"
 #include "evidence/row_metrics.h"
 
@@ -126,7 +127,7 @@ struct Lanes::Lane {
   Json assumption() const {
     if (per_chunk && assumed) return "mixed";
     if (per_chunk) return "per-chunk counts";
-    if (assumed) return "one token in the first chunk";
+    if (assumed) return "even over the chunks";
     return nullptr;
   }
 
@@ -227,20 +228,37 @@ Lanes::Lanes(const DerivationInputs& inputs)
   for (const Json& spec : elements(planned)) {
     const std::string id = text(spec, "id");
     if (id.empty()) continue;
-    Lane& lane = this->lane(id);
-    lane.spec = spec;
-    lane.load = LaneLoad(is_open_loop(spec));
-    const std::string proof = text(spec, "cache_proof");
-    if (!proof.empty()) lane.proof_demanded = proof != "none";
-    // Most of what is kept; a plan that asks for more than a run can hold is not believed.
-    const int64_t requests = integer(spec, "requests").value_or(0);
-    const int64_t outputs = integer(spec, "output_tokens").value_or(0);
-    if (requests > 0 && requests <= kMostRequests && outputs > 0 && outputs <= kMostOutputs)
-      lane.gaps.reserve(static_cast<size_t>(std::min(requests * outputs, kMostGaps)));
+    if (!flag(spec, "find_knee")) {
+      plan_lane(spec);
+      continue;
+    }
+    searches_.push_back(spec);
+    // Its probes are lanes of their own, planned one after the other.
+    for (const Json& entry : elements(member(load_, "lanes"))) {
+      if (text(entry, "of") != id) continue;
+      Json probe = spec;
+      probe["id"] = text(entry, "id");
+      probe["rate"] = member(entry, "rate");
+      plan_lane(probe);
+    }
   }
 }
 
 Lanes::~Lanes() = default;
+
+Lanes::Lane& Lanes::plan_lane(const Json& spec) {
+  Lane& planned = lane(text(spec, "id"));
+  planned.spec = spec;
+  planned.load = LaneLoad(is_open_loop(spec));
+  const std::string proof = text(spec, "cache_proof");
+  if (!proof.empty()) planned.proof_demanded = proof != "none";
+  // Most of what is kept; a plan that asks for more than a run can hold is not believed.
+  const int64_t requests = integer(spec, "requests").value_or(0);
+  const int64_t outputs = integer(spec, "output_tokens").value_or(0);
+  if (requests > 0 && requests <= kMostRequests && outputs > 0 && outputs <= kMostOutputs)
+    planned.gaps.reserve(static_cast<size_t>(std::min(requests * outputs, kMostGaps)));
+  return planned;
+}
 
 Lanes::Lane& Lanes::lane(const std::string& id) {
   for (const auto& lane : lanes_)
@@ -262,6 +280,26 @@ Json Lanes::finish() {
     for (const Json& entry : elements(member(load_, "lanes")))
       if (text(entry, "id") == lane->id) recorded = entry;
     out.push_back(lane->finish(recorded, client_error_));
+  }
+  return out;
+}
+
+Json Lanes::knees(const Json& lanes) const {
+  Json out = Json::array();
+  for (const Json& spec : searches_) {
+    const std::string id = text(spec, "id");
+    auto search = KneeSearch::make(knee_options(spec));
+    if (!search) continue;
+    for (const Json& entry : elements(member(load_, "lanes"))) {
+      if (text(entry, "of") != id) continue;
+      for (const Json& lane : elements(lanes))
+        if (text(lane, "id") == text(entry, "id"))
+          (void)search->add(number(entry, "rate").value_or(0),
+                            objective_counts(member(lane, "goodput")));
+    }
+    Json found = search->result();
+    found["lane"] = id;
+    out.push_back(std::move(found));
   }
   return out;
 }

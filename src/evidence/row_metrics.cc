@@ -10,9 +10,9 @@ std::optional<int64_t> since(const std::optional<Nanos>& from, const std::option
   return *to - *from;
 }
 
-std::optional<double> per_second(int64_t tokens, const std::optional<int64_t>& nanos) {
+std::optional<double> per_second(double tokens, const std::optional<int64_t>& nanos) {
   if (!nanos || *nanos <= 0) return std::nullopt;
-  return static_cast<double>(tokens) / (static_cast<double>(*nanos) / 1e9);
+  return tokens / (static_cast<double>(*nanos) / 1e9);
 }
 
 void count_tokens(const RequestRow& row, RowMetrics& metrics) {
@@ -39,34 +39,41 @@ void count_tokens(const RequestRow& row, RowMetrics& metrics) {
 RowMetrics measure(const RequestRow& row) {
   RowMetrics metrics;
   const Stamps& at = row.stamps;
-  metrics.ttfe = since(at.sent, at.first_event);
-  metrics.ttfo = since(at.sent, at.first_output);
-  metrics.ttfv = since(at.sent, at.first_visible);
+  // An answer that came as a whole has no first output before its last.
+  if (row.stream) {
+    metrics.ttfe = since(at.sent, at.first_event);
+    metrics.ttfo = since(at.sent, at.first_output);
+    metrics.ttfv = since(at.sent, at.first_visible);
+  }
   metrics.e2e = since(at.sent, at.last_output);
   metrics.done = since(at.sent, at.done);
-  metrics.generation = since(at.first_output, at.last_output);
+  if (row.stream) metrics.generation = since(at.first_output, at.last_output);
   metrics.send_delay = since(at.intended, at.sent);
   count_tokens(row, metrics);
 
   if (metrics.completion_tokens && !row.chunks.empty()) {
-    metrics.per_chunk = row.chunks.front().tokens.has_value();
-    const int64_t first = row.chunks.front().tokens.value_or(1);
-    if (*metrics.completion_tokens >= first)
-      metrics.tokens_after_first = *metrics.completion_tokens - first;
+    const auto first = row.chunks.front().tokens;
+    const auto total = static_cast<double>(*metrics.completion_tokens);
+    const auto chunks = static_cast<double>(row.chunks.size());
+    metrics.per_chunk = first.has_value();
+    if (!first)
+      metrics.tokens_after_first = total * (chunks - 1) / chunks;
+    else if (*metrics.completion_tokens >= *first)
+      metrics.tokens_after_first = total - static_cast<double>(*first);
   }
   // One output event, or several with the same stamp: no time passed between tokens, so there is no
   // rate.
   if (row.chunks.size() > 1 && metrics.tokens_after_first.value_or(0) > 0 &&
       metrics.generation.value_or(0) > 0) {
     metrics.decode_tok_s = per_second(*metrics.tokens_after_first, metrics.generation);
-    metrics.tpot_ms = static_cast<double>(*metrics.generation) /
-                      static_cast<double>(*metrics.tokens_after_first) / 1e6;
+    metrics.tpot_ms = static_cast<double>(*metrics.generation) / *metrics.tokens_after_first / 1e6;
   }
   if (metrics.prompt_tokens) {
-    metrics.effective_prefill_tok_s = per_second(*metrics.prompt_tokens, metrics.ttfo);
+    metrics.effective_prefill_tok_s =
+        per_second(static_cast<double>(*metrics.prompt_tokens), metrics.ttfo);
     if (metrics.cached_tokens && *metrics.cached_tokens <= *metrics.prompt_tokens)
-      metrics.computed_prefill_tok_s =
-          per_second(*metrics.prompt_tokens - *metrics.cached_tokens, metrics.ttfo);
+      metrics.computed_prefill_tok_s = per_second(
+          static_cast<double>(*metrics.prompt_tokens - *metrics.cached_tokens), metrics.ttfo);
   }
   return metrics;
 }

@@ -14,9 +14,11 @@ namespace anvil::evidence {
 struct RowMetrics {
   std::optional<int64_t> ttfe, ttfo, ttfv, e2e, done, generation, send_delay;
   std::optional<int64_t> prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens;
-  std::string_view cached_source = "none";    // "usage", "timings", "none"
-  std::optional<int64_t> tokens_after_first;  // completion tokens after the first output event
-  bool per_chunk = false;  // from per-chunk counts; else one token in the first chunk is assumed
+  std::string_view cached_source = "none";  // "usage", "timings", "none"
+  // Completion tokens after the first output event: from per-chunk counts, else as if every chunk
+  // carried the same number.
+  std::optional<double> tokens_after_first;
+  bool per_chunk = false;
   std::optional<double> tpot_ms, decode_tok_s;
   std::optional<double> effective_prefill_tok_s, computed_prefill_tok_s;
 };

@@ -67,11 +67,19 @@ TEST(RowMetrics, LargeFirstChunk) {
   EXPECT_DOUBLE_EQ(*metrics.tpot_ms, 10.0);
 }
 
+// Five chunks of four tokens of which only the sum is known: (20 - 20 / 5) tokens in 160 ms.
+TEST(RowMetrics, WithoutPerChunkCountsEveryChunkCarriesTheSame) {
+  const RequestRow row = stream({{100, {}}, {140, {}}, {180, {}}, {220, {}}, {260, {}}}, 20);
+  EXPECT_DOUBLE_EQ(*measure(row).tokens_after_first, 16);
+  EXPECT_DOUBLE_EQ(*measure(row).tpot_ms, 10.0);
+  EXPECT_DOUBLE_EQ(*measure(row).decode_tok_s, 100.0);
+}
+
 TEST(RowMetrics, WithoutPerChunkCountsTheAssumptionIsRecorded) {
   const RequestRow row = stream({{100, {}}, {110, {}}, {120, {}}}, 3);
   EXPECT_EQ(measure(row).tokens_after_first, 2);
   EXPECT_DOUBLE_EQ(*measure(row).tpot_ms, 10.0);
-  EXPECT_EQ(lane_of({row})["tpot_assumption"], "one token in the first chunk");
+  EXPECT_EQ(lane_of({row})["tpot_assumption"], "even over the chunks");
   EXPECT_EQ(lane_of({row})["tokens_per_chunk"], (Json{{"unknown", 3}}));
   const RequestRow counted = stream({{100, 1}, {110, 1}}, 2);
   EXPECT_EQ(lane_of({row, counted})["tpot_assumption"], "mixed");
@@ -110,6 +118,41 @@ TEST(RowMetrics, NoUsage) {
   EXPECT_TRUE(lane["tokens"]["completion"].is_null());
   EXPECT_TRUE(lane["aggregate_output_tok_s"].is_null());
   EXPECT_EQ(lane["ttfo_ms"]["n"], 1);
+}
+
+// Each probe of a search is a lane of its own, judged by the objectives of the lane that searches.
+TEST(Lanes, ASearchForTheHighestRateIsReplayedFromItsProbes) {
+  DerivationInputs inputs;
+  inputs.plan = {{"lanes",
+                  {{{"id", "knee"},
+                    {"load", "poisson"},
+                    {"rate", 2.0},
+                    {"requests", 40},
+                    {"find_knee", true},
+                    {"objectives", {{"ttfo_ms_p90", 150}}}}}}};
+  inputs.load = {{"lanes",
+                  {{{"id", "knee@2#1"}, {"of", "knee"}, {"rate", 2.0}},
+                   {{"id", "knee@4#2"}, {"of", "knee"}, {"rate", 4.0}}}}};
+  Lanes lanes(inputs);
+  for (int i = 0; i < 40; ++i) {
+    RequestRow good = stream({{100, 1}, {110, 1}}, 2);
+    good.lane = "knee@2#1";
+    lanes.add(good);
+    RequestRow slow = stream({{200, 1}, {210, 1}}, 2);
+    slow.lane = "knee@4#2";
+    lanes.add(slow);
+  }
+  const Json results = lanes.finish();
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0]["id"], "knee@2#1");
+  EXPECT_EQ(results[0]["load"]["rate_target"], 2.0);
+  EXPECT_EQ(results[0]["goodput"]["met"], 40);
+  EXPECT_EQ(results[1]["goodput"]["met"], 0);
+  const Json knees = lanes.knees(results);
+  ASSERT_EQ(knees.size(), 1U);
+  EXPECT_EQ(knees[0]["lane"], "knee");
+  EXPECT_EQ(knees[0]["rate"], 2.0);
+  EXPECT_EQ(knees[0]["breaks_at"], 4.0);
 }
 
 // Stopped after 7 of 64 tokens; usage came in an event without text.

@@ -224,8 +224,8 @@ RunWriter::~RunWriter() = default;
 Result<std::unique_ptr<RunWriter>> RunWriter::create(const std::string& runs_dir,
                                                      const Frozen& frozen) {
   const base::WallAnchor now = base::wall_anchor();
-  const std::string run = base::utc_compact(now.wall) + "-" + base::in_file_name(frozen.recipe_name) +
-                          "-" + base::random_hex(3);
+  const std::string run = base::utc_compact(now.wall) + "-" +
+                          base::in_file_name(frozen.recipe_name) + "-" + base::random_hex(3);
   const Freeze frozen_run = TRY(freeze(run, frozen, now));
   if (auto made = base::make_directories(runs_dir); !made) return fail(std::move(made).error());
   if (auto proven = base::prove_writable(runs_dir); !proven)

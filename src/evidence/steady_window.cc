@@ -34,15 +34,13 @@ void SteadyWindow::add(const RequestRow& row, const RowMetrics& metrics, bool co
     events_.push_back({end, static_cast<double>(total)});
     return;
   }
-  // Without counts per chunk: one token in the first, the rest evenly over the others, which is
-  // what TPOT assumes too.
+  // Without counts per chunk: evenly over them, which is what TPOT assumes too.
   const size_t n = row.chunks.size();
-  const double rest = n > 1 ? static_cast<double>(total - 1) / static_cast<double>(n - 1) : 0;
+  const double even = static_cast<double>(total) / static_cast<double>(n);
   (metrics.per_chunk ? per_chunk_ : spread_) = true;
   for (size_t i = 0; i < n; ++i) {
     const Chunk& chunk = row.chunks[i];
-    double tokens = n == 1 ? static_cast<double>(total) : i == 0 ? 1 : rest;
-    if (metrics.per_chunk) tokens = static_cast<double>(chunk.tokens.value_or(0));
+    const double tokens = metrics.per_chunk ? static_cast<double>(chunk.tokens.value_or(0)) : even;
     events_.push_back({sent + chunk.since_sent, tokens});
   }
 }

@@ -84,7 +84,7 @@ TEST(SteadyWindow, SaysHowTokensWereCredited) {
   spread.answer.usage.completion = 9;
   const Json window = window_of({spread, row_of(0, {1, 3})});
   EXPECT_EQ(window["crediting"], "mixed");
-  EXPECT_EQ(window["output_tokens"], 11.0);
+  EXPECT_DOUBLE_EQ(window["output_tokens"].get<double>(), 11.0);
 }
 
 TEST(SteadyWindow, NothingSentIsNoWindow) {

@@ -60,6 +60,9 @@ struct LoadOptions {
   bool respect_retry_after = false;
   // A refused key ends the run: what was not answered yet ends as kCancelled and says why.
   bool stop_on_auth = true;
+  // How long after the last planned moment (Attempt::at) answers are waited for; what is left then
+  // ends as kCancelled and says why. Nothing: until all have ended.
+  std::optional<Nanos> drain = {};
 };
 
 // Sends attempts and measures their answers. Returns the rows in the order they finished; every

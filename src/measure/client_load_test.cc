@@ -168,6 +168,23 @@ TEST(ClientLoad, TheLimitOfAnOpenLoopIsKeptAndCounted) {
   }
 }
 
+TEST(ClientLoad, WhatOutlivesTheDeclaredDrainIsCut) {
+  const TestServer server([](Peer& peer) {
+    while (!peer.read_request().empty()) {
+    }  // never answers
+  });
+  auto list = attempts(2);
+  for (auto& attempt : list) attempt.at = 0;
+  const Ran ran =
+      load({server.url(), ""}, std::move(list), {.concurrency = 2, .drain = 5 * kMillisecond});
+  ASSERT_EQ(ran.rows.size(), 2U);
+  for (const RequestRow& row : ran.rows) {
+    EXPECT_EQ(row.outcome, Outcome::kCancelled);
+    EXPECT_TRUE(row.stamps.sent.has_value());
+    EXPECT_NE(row.error_detail.find("drain of 5"), std::string::npos) << row.error_detail;
+  }
+}
+
 TEST(ClientLoad, ATurnWaitsForTheOneBeforeAndItsThinkTime) {
   TestServer server(always(kWhole));
   std::vector<Attempt> list = attempts(6);

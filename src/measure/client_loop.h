@@ -95,6 +95,8 @@ class ClientLoop {
   };
 
   Result<void> open_pool();
+  // When the drain after the last planned moment ends; never without one.
+  Nanos cut_at(Nanos start) const;
   bool stopping() const { return context_.cancel.requested() || context_.share.stopped(); }
   void turn();
   int wait(epoll_event* ready, Nanos now);

@@ -233,6 +233,7 @@ Result<LanePlan> lane_plan(const Json& lane) {
   plan.threads = TRY(read.small_count("threads", plan.threads, 1));
   plan.respect_retry_after = TRY(read.flag("respect_retry_after", false));
   TRY(read_objectives(read, plan));
+  plan.find_knee = TRY(read.flag("find_knee", false));
   return plan;
 }
 
@@ -242,6 +243,7 @@ LoadOptions load_options(const LanePlan& lane) {
   out.threads = lane.threads;
   out.connections = lane.connections;
   out.respect_retry_after = lane.respect_retry_after;
+  if (lane.drain_s) out.drain = static_cast<Nanos>(*lane.drain_s * kSecond);
   return out;
 }
 

@@ -72,6 +72,7 @@ struct LanePlan {
   int threads = 1;
   bool respect_retry_after = false;
   std::vector<Objective> objectives;
+  bool find_knee = false;  // `rate` is where the search for the highest good one begins
 
   // Whether moments are planned, so that latency counts from them.
   bool open_loop() const;

@@ -201,7 +201,8 @@ TEST(BuildLane, SaysWhichPromptCouldNotBeMade) {
   PromptBuilder prompts(count);
   const auto built = build_lane(lane, context(), prompts);
   ASSERT_FALSE(built);
-  EXPECT_NE(built.error().detail.find("lane \"tiny\": warmup-0: a prompt of 4 tokens"), std::string::npos)
+  EXPECT_NE(built.error().detail.find("lane \"tiny\": warmup-0: a prompt of 4 tokens"),
+            std::string::npos)
       << built.error().detail;
 }
 

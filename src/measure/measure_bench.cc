@@ -5,12 +5,36 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <new>
 #include <set>
 #include <thread>
 
+#include "measure/calibrate.h"
 #include "measure/client.h"
 #include "measure/prompts.h"
 #include "measure/recorder.h"
+#include "scripted/server.h"
+
+namespace {
+// Allocations of the threads that asked to be counted.
+std::atomic<int64_t> allocations{0};
+std::atomic<bool> counting{false};
+}  // namespace
+
+void* operator new(size_t size) {
+  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
 
 namespace anvil::measure {
 namespace {
@@ -114,23 +138,156 @@ void BM_ClientCpuPerEvent(benchmark::State& state) {
 }
 BENCHMARK(BM_ClientCpuPerEvent)->Arg(0)->Arg(400)->Arg(1000)->UseManualTime()->Iterations(3);
 
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * 4096;
+}
+
+double micros_at(std::vector<Nanos> values, double q) {
+  if (values.empty()) return 0;
+  const auto rank = static_cast<size_t>(q * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(rank),
+                   values.end());
+  return static_cast<double>(values[rank]) / 1e3;
+}
+
+// Many streams at once, one event per read, from the scripted engine on four threads of its own:
+// what one event costs the client's one thread, how far its stamps lie behind the moment before the
+// engine's write, and what an open stream takes in memory. Arguments: streams, milliseconds between
+// two events of a stream, seconds.
+void BM_ManyStreams(benchmark::State& state) {
+  const auto streams = static_cast<int>(state.range(0));
+  const Nanos gap = state.range(1) * kMillisecond;
+  const int64_t events = state.range(2) * kSecond / gap;
+  scripted::Schedule schedule;
+  schedule.name = "many";
+  schedule.streams.emplace_back();
+  schedule.streams[0].content_tokens = events;
+  schedule.streams[0].first_at = gap;
+  schedule.streams[0].gap = gap;
+  scripted::Options options;
+  options.threads = 4;
+  options.ledger_events = 40'000'000;
+  auto server = scripted::Server::start(std::move(schedule), options);
+  if (!server) return state.SkipWithError(base::to_string(server.error()).c_str());
+  Client client({(*server)->base_url(), ""}, {});
+
+  LoadReport report;
+  std::vector<evidence::RequestRow> rows;
+  int64_t peak = 0;
+  const int64_t before = resident_bytes();
+  for (auto _ : state) {
+    std::vector<Attempt> attempts(static_cast<size_t>(streams));
+    for (Attempt& attempt : attempts)
+      attempt.body = R"({"model":"scripted","stream":true,"max_tokens":1000000,)"
+                     R"("messages":[{"role":"user","content":"x"}]})";
+    const base::Cancel cancel;
+    std::atomic<bool> ended{false};
+    std::thread watcher([&] {
+      while (!ended) {
+        peak = std::max(peak, resident_bytes());
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    });
+    rows =
+        client.run(std::move(attempts), {.concurrency = streams, .connections = Connections::kPool},
+                   cancel, {}, &report);
+    ended = true;
+    watcher.join();
+    state.SetIterationTime(static_cast<double>(report.cpu_ns) / 1e9);
+  }
+  (*server)->stop();
+  const auto ledger = (*server)->ledger();
+  const ClientErrors errors = client_errors(rows, ledger);
+  for (const evidence::RequestRow& row : rows)
+    if (row.outcome != evidence::Outcome::kOk) state.SkipWithError(row.error_detail.c_str());
+  state.counters["us_per_event"] =
+      static_cast<double>(report.cpu_ns) / 1e3 / static_cast<double>(report.events);
+  state.counters["events_per_read"] =
+      static_cast<double>(report.events) / static_cast<double>(report.reads);
+  state.counters["core_use"] =
+      static_cast<double>(report.cpu_ns) / static_cast<double>(report.ended - report.began);
+  state.counters["late_in_batch"] = static_cast<double>(report.late_in_batch);
+  state.counters["stamp_p50_us"] = micros_at(errors.stamp, 0.5);
+  state.counters["stamp_p99_us"] = micros_at(errors.stamp, 0.99);
+  state.counters["stamp_p999_us"] = micros_at(errors.stamp, 0.999);
+  state.counters["lag_p99_us"] = static_cast<double>(report.loop_lag.quantile(0.99)) / 1e3;
+  state.counters["server_late_p99_us"] = static_cast<double>(ledger.lateness.at(990)) / 1e3;
+  state.counters["rss_per_stream"] = static_cast<double>(peak - before) / streams;
+}
+BENCHMARK(BM_ManyStreams)
+    ->Args({256, 50, 3})
+    ->Args({1024, 50, 3})
+    ->Args({4096, 50, 3})
+    ->Args({8000, 50, 5})
+    ->Args({8000, 100, 5})
+    ->UseManualTime()
+    ->Iterations(1);
+
+// What the client alone takes for a stream that is open and quiet: the engine is another process's
+// matter, so its sockets are accepted here and never answered.
+void BM_OpenStream(benchmark::State& state) {
+  const auto streams = static_cast<size_t>(state.range(0));
+  const base::Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  listen(listener.get(), 4096);
+  getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length);
+  Client client({"http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)), ""}, {});
+  double bytes = 0;
+  for (auto _ : state) {
+    std::vector<Attempt> attempts(streams);
+    for (Attempt& attempt : attempts) attempt.body = R"({"model":"m","stream":true})";
+    base::Cancel cancel;
+    const int64_t before = resident_bytes();
+    std::thread server([&] {
+      std::vector<base::Fd> peers;
+      peers.reserve(streams);
+      const std::string first = kHead + chunk(kEvent);
+      while (peers.size() < streams) {
+        peers.emplace_back(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        send_all(peers.back().get(), first);
+      }
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      bytes = static_cast<double>(resident_bytes() - before) / static_cast<double>(streams);
+      cancel.request();
+    });
+    client.run(std::move(attempts), static_cast<int>(streams), cancel);
+    server.join();
+  }
+  state.counters["rss_per_stream"] = bytes;
+}
+BENCHMARK(BM_OpenStream)->Arg(1000)->Arg(8000)->Iterations(1)->Unit(benchmark::kMillisecond);
+
 // The same path without sockets.
 void BM_RecorderPerEvent(benchmark::State& state) {
   const Limits limits;
   const std::string event = chunk(kEvent);
-  int64_t events = 0;
+  Recorder recorder(limits);
+  int64_t events = 0, counted = 0;
   for (auto _ : state) {
     evidence::RequestRow row;
-    Recorder recorder(limits);
     recorder.begin(row);
     row.stamps.sent = 1;
     recorder.on_bytes(kHead, 2);
-    for (int i = 0; i < kEvents; ++i) recorder.on_bytes(event, 3 + i);
+    recorder.on_bytes(event, 3);
+    allocations = 0;
+    counting = true;
+    for (int i = 1; i < kEvents; ++i) recorder.on_bytes(event, 3 + i);
+    counting = false;
+    counted = allocations;
     recorder.on_bytes(chunk(kDone) + "0\r\n\r\n", 3 + kEvents);
     benchmark::DoNotOptimize(row.chunks.data());
     events += kEvents;
   }
   state.SetItemsProcessed(events);
+  state.counters["allocations_per_stream"] =
+      static_cast<double>(counted);  // behind the first event
 }
 BENCHMARK(BM_RecorderPerEvent)->Unit(benchmark::kMicrosecond);
 

@@ -313,6 +313,11 @@ const Schema& suite_schema() {
                   "90 % of the requests to have their first output within 500 ms. Metrics: "
                   "`ttfe_ms`, `ttfo_ms`, `ttfv_ms`, `tpot_ms`, `e2e_ms`, `done_ms`, `service_ms`, "
                   "`schedule_ms`; percentiles: `p50`, `p90`, `p95`, `p99`."},
+          {.path = "lane[].find_knee",
+           .type = kBool,
+           .doc =
+               "Search the highest rate that keeps the objectives, beginning at `rate`: each probe "
+               "is `requests` long and has results of its own. Default false."},
 
           {.path = "ladder.targets",
            .type = kIntegerList,

@@ -58,6 +58,7 @@ const std::vector<KeyUse>& key_uses() {
       {"trace", {"trace"}},
       {"trace_scale", {"trace"}},
       {"duration_s", {"constant", "poisson", "gamma", "trace"}},
+      {"find_knee", {"constant", "poisson", "gamma"}},
       {"max_outstanding", {"constant", "poisson", "gamma", "steps", "trace", "sessions"}},
       {"drain", {"constant", "poisson", "gamma", "steps", "trace", "sessions"}},
       {"drain_s", {"constant", "poisson", "gamma", "steps", "trace", "sessions"}},
@@ -213,6 +214,10 @@ class LaneJudge {
     cache();
     mixture();
     objectives();
+    if (flag(lane_, "find_knee", false) &&
+        (!lane_.contains("objectives") || lane_.contains("duration_s")))
+      judge_.error(at("find_knee"), "nothing says when a rate is too high, or how long a probe is",
+                   "give objectives and requests");
     judge_length(judge_, lane_, path_, "prompt_tokens", 8);
     judge_length(judge_, lane_, path_, "output_tokens", 1);
     if (!flag(lane_, "stream", true) && flag(lane_, "fixed_output", true) &&
@@ -438,17 +443,12 @@ class LaneJudge {
 // Keys whose absence means this.
 const std::vector<std::pair<const char*, Json>>& silent_defaults() {
   static const std::vector<std::pair<const char*, Json>> defaults = {
-      {"load", "closed"},
-      {"step_process", "poisson"},
-      {"trace_scale", 1.0},
-      {"max_outstanding", 512},
-      {"drain", "finish"},
-      {"think_time_s", 0.0},
-      {"think_time_dist", "fixed"},
-      {"prompts", "synthetic"},
-      {"connections", "reuse"},
-      {"threads", 1},
-      {"respect_retry_after", false}};
+      {"load", "closed"},           {"step_process", "poisson"},
+      {"trace_scale", 1.0},         {"max_outstanding", 512},
+      {"drain", "finish"},          {"think_time_s", 0.0},
+      {"think_time_dist", "fixed"}, {"prompts", "synthetic"},
+      {"connections", "reuse"},     {"threads", 1},
+      {"find_knee", false},         {"respect_retry_after", false}};
   return defaults;
 }
 

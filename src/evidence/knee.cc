@@ -1,12 +1,13 @@
-#include "measure/knee.h"
+#include "evidence/knee.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/strings.h"
+#include "evidence/json_access.h"
 #include "stats/binomial.h"
 
-namespace anvil::measure {
+namespace anvil::evidence {
 
 namespace {
 
@@ -49,6 +50,27 @@ std::string_view name(KneeVerdict verdict) {
       return "undecided";
   }
   return "";
+}
+
+KneeOptions knee_options(const Json& lane_spec) {
+  KneeOptions options;
+  options.start =
+      std::clamp(number(lane_spec, "rate").value_or(options.start), options.floor, options.ceiling);
+  options.requests = std::max<int64_t>(1, integer(lane_spec, "requests").value_or(100));
+  options.most_requests = std::max<int64_t>(options.most_requests, options.requests);
+  return options;
+}
+
+std::vector<ObjectiveCount> objective_counts(const Json& goodput) {
+  std::vector<ObjectiveCount> out;
+  for (const Json& objective : elements(member(goodput, "objectives"))) {
+    const double percentile = number(objective, "percentile").value_or(0);
+    char name[96];
+    std::snprintf(name, sizeof name, "%s_p%g", text(objective, "metric").c_str(), percentile);
+    out.push_back({name, percentile / 100, integer(objective, "met").value_or(0),
+                   integer(objective, "of").value_or(0)});
+  }
+  return out;
 }
 
 Result<KneeSearch> KneeSearch::make(const KneeOptions& options) {
@@ -220,4 +242,4 @@ Json KneeSearch::result() const {
           {"points", std::move(points)}};
 }
 
-}  // namespace anvil::measure
+}  // namespace anvil::evidence

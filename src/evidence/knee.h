@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/result.h"
 
-namespace anvil::measure {
+namespace anvil::evidence {
 
 // How the highest rate that keeps the objectives is looked for.
 struct KneeOptions {
@@ -57,6 +57,12 @@ struct KneeProbe {
   int64_t requests = 0;
 };
 
+// How a lane that declares `find_knee` is searched: it starts at its rate, and a probe has its
+// number of requests.
+KneeOptions knee_options(const Json& lane_spec);
+// What a probe did, from the "goodput" of its results. Empty without objectives.
+std::vector<ObjectiveCount> objective_counts(const Json& goodput);
+
 // The search for the highest rate that keeps declared objectives: doubling (or halving) from the
 // start until the objectives are kept at one rate and broken at a higher one, then halving that
 // bracket on the logarithmic scale. A rate is kept or broken when Clopper-Pearson intervals at
@@ -100,4 +106,4 @@ class KneeSearch {
   int probes_ = 0;
 };
 
-}  // namespace anvil::measure
+}  // namespace anvil::evidence

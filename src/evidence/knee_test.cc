@@ -1,4 +1,4 @@
-#include "measure/knee.h"
+#include "evidence/knee.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "stats/random.h"
 
-namespace anvil::measure {
+namespace anvil::evidence {
 namespace {
 
 // Share of requests that keep the limit, by rate.
@@ -193,4 +193,4 @@ TEST(Knee, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace anvil::measure
+}  // namespace anvil::evidence
