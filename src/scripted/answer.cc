@@ -57,8 +57,7 @@ void EventWriter::patch(char* text, uint32_t place, Nanos write) {
 }
 
 Counts shown_counts(const AnswerState& state) {
-  const auto prompt = static_cast<int64_t>(state.request->prompt.size());
-  return {std::max<int64_t>(0, prompt + state.stream->usage_prompt_off),
+  return {std::max<int64_t>(0, state.prompt + state.stream->usage_prompt_off),
           std::max<int64_t>(0, state.sent_tokens() + state.stream->usage_completion_off),
           state.cached, state.sent_reasoning};
 }

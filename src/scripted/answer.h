@@ -47,9 +47,10 @@ struct AnswerState {
   const Stream* stream = nullptr;
   const TokenText* text = nullptr;
   const Request* request = nullptr;
-  std::string id;       // serial number and id stem
-  int64_t created = 0;  // seconds since the epoch
-  int64_t cached = 0;
+  std::string id;          // what the ids of the surfaces are made of
+  std::string model_json;  // the model's name, ready to stand in a JSON string
+  int64_t created = 0;     // seconds since the epoch
+  int64_t prompt = 0, cached = 0;
   std::string_view finish;
   // Of the plan: what a whole answer holds.
   int64_t reasoning_tokens = 0, content_tokens = 0, tool_events = 0;

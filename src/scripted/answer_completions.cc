@@ -68,7 +68,7 @@ void append_head(const AnswerState& state, std::string_view object, std::string&
   out += is_chat(state) ? "{\"id\":\"chatcmpl-" : "{\"id\":\"cmpl-";
   out.append(state.id).append("\",\"object\":\"").append(object).append("\",\"created\":");
   append_number(out, state.created);
-  out.append(",\"model\":\"").append(json_escaped(state.request->model));
+  out.append(",\"model\":\"").append(state.model_json);
   out += "\",\"system_fingerprint\":\"scripted\"";
 }
 

@@ -33,7 +33,7 @@ void append_usage(const AnswerState& state, int64_t output, std::string& out) {
 void append_message_head(const AnswerState& state, std::string& out) {
   out.append("{\"id\":\"msg_").append(state.id);
   out.append("\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"");
-  out.append(json_escaped(state.request->model)).append("\"");
+  out.append(state.model_json).append("\"");
 }
 
 void append_tool_head(const AnswerState& state, int64_t call, std::string& out) {

@@ -96,7 +96,7 @@ void append_response(AnswerState& state, std::string_view status, bool complete,
   out.append("{\"id\":\"resp_").append(state.id).append("\",\"object\":\"response\",\"status\":\"");
   out.append(status).append("\",\"created_at\":");
   append_number(out, state.created);
-  out.append(",\"model\":\"").append(json_escaped(state.request->model)).append("\"");
+  out.append(",\"model\":\"").append(state.model_json).append("\"");
   if (status == "incomplete") out += ",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}";
   if (!complete) {
     out += ",\"output\":[],\"usage\":null}";

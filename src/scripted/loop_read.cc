@@ -173,6 +173,8 @@ bool Loop::generate(Connection& connection, Surface surface, std::string_view bo
 
   auto exchange = std::make_unique<Exchange>();
   exchange->request = std::move(*request);
+  // Counted; it may be long, and streams are many.
+  std::vector<int64_t>().swap(exchange->request.prompt);
   exchange->plan = std::move(admission->plan);
   exchange->keep_alive = connection.keep_alive;
   const Stream& stream = engine_.stream(admission->stream);
@@ -183,7 +185,9 @@ bool Loop::generate(Connection& connection, Surface surface, std::string_view bo
   state.text = &engine_.text(admission->stream);
   state.request = &exchange->request;
   state.id = "scripted-" + std::to_string(entry.serial);
+  state.model_json = json_escaped(exchange->request.model);
   state.created = engine_.created();
+  state.prompt = entry.prompt_tokens;
   state.cached = entry.cached_tokens;
   state.finish = exchange->plan.finish;
   state.reasoning_tokens = exchange->plan.reasoning_tokens;

@@ -1,3 +1,6 @@
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -12,6 +15,9 @@ constexpr size_t kSizeLine = 18;
 // A client that does not read holds its steps back when so much waits for it.
 constexpr size_t kMaxUnsent = 4u << 20;
 constexpr size_t kNotKept = SIZE_MAX;
+// A reset waits until what was written is on its way, but not for a peer that takes nothing.
+constexpr Nanos kResetPause = 200 * kMicrosecond;
+constexpr Nanos kResetPatience = kSecond;
 constexpr std::string_view kCrLf = "\r\n";
 constexpr std::string_view kEndOfBody = "0\r\n\r\n";
 
@@ -34,6 +40,13 @@ std::string stream_head(const Exchange& exchange) {
   out += exchange.chunked ? "Transfer-Encoding: chunked\r\n" : "";
   if (!exchange.chunked || !exchange.keep_alive) out += "Connection: close\r\n";
   return out + "\r\n";
+}
+
+// Whether bytes that were written wait in the socket: a reset would throw them away.
+bool has_queued(const Connection& connection) {
+  int queued = 0;
+  return !connection.unsent.empty() ||
+         (ioctl(connection.transport.fd(), SIOCOUTQNSD, &queued) == 0 && queued > 0);
 }
 
 }  // namespace
@@ -185,7 +198,9 @@ bool Loop::emit(Connection& connection, const Step& step, Nanos due) {
   if (stream.coalesce > 1 || stream.buffer_bytes > 0 || exchange.cuts()) {
     const size_t base = exchange.held.size();
     exchange.held.append(scratch_, kSizeLine);
-    exchange.held_events.push_back({event, exchange.held.size()});
+    // A reader takes the CR of the last line end for the end of the event; the LF adds nothing.
+    const size_t superfluous = stream.line_end.size() - 1;
+    exchange.held_events.push_back({event, exchange.held.size() - superfluous});
     for (const uint32_t place : writer_.stamp_places())
       exchange.held_places.push_back(static_cast<uint32_t>(base + place - kSizeLine));
     if (exchange.cuts()) {
@@ -342,6 +357,11 @@ bool Loop::emit_fault(Connection& connection, Nanos due) {
   const FaultKind kind = exchange.stream().fault.kind;
   if (exchange.waiting_bytes() > 0 && !release(connection, exchange.waiting_bytes(), due, false))
     return false;
+  const Nanos now = mono_now();
+  if (kind == FaultKind::kReset && has_queued(connection) && now < due + kResetPatience) {
+    set_timer(connection, now + kResetPause);
+    return true;
+  }
   record(exchange, StepKind::kFault, due, 0, 0);
   if (kind == FaultKind::kStall) return true;
   if (kind == FaultKind::kEnd && exchange.request.stream) {
