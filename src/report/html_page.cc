@@ -39,6 +39,12 @@ Html steps_section(const Facts& facts) {
   return facts.steps.empty() ? empty_state("The journal holds no step.") : step_table(facts);
 }
 
+// Whether a step is part of the run. One that only measures has no checks; a run that was cut off
+// may not have come to them.
+bool belongs(const Facts& facts, std::string_view step) {
+  return !facts.decided || facts.step("lanes") == nullptr || facts.step(step) != nullptr;
+}
+
 }  // namespace
 
 Html stop_section(const Facts& facts) {
@@ -183,11 +189,13 @@ std::string html_page(const Facts& facts) {
   sections.push_back({"chain", "Chain of hashes", chain_section(facts)});
   sections.push_back({"gates", "Gates", gates_section(facts)});
   sections.push_back({"identity", "Identity", identity_section(facts)});
-  sections.push_back({"fingerprint", "Prompt fingerprint", fingerprint_section(facts)});
-  sections.push_back({"checks", "Checks", checks_section(facts)});
+  if (belongs(facts, "fingerprint"))
+    sections.push_back({"fingerprint", "Prompt fingerprint", fingerprint_section(facts)});
+  if (belongs(facts, "checks")) sections.push_back({"checks", "Checks", checks_section(facts)});
   sections.push_back({"lanes", "Lanes", lanes_section(facts)});
   sections.push_back({"timeline", "Request timeline", timeline_section(facts)});
-  sections.push_back({"ladder", "Context ladder", ladder_section(facts)});
+  if (belongs(facts, "ladder"))
+    sections.push_back({"ladder", "Context ladder", ladder_section(facts)});
   sections.push_back({"hardware", "Hardware over time", hardware_section(facts)});
   sections.push_back({"startup", "Start-up", startup_section(facts)});
   sections.push_back({"stop", "Stop", stop_section(facts)});

@@ -94,7 +94,7 @@ class Bench {
             {"digest", base::sha256(shape_.name)},
             {"pinned", false},
             {"unpinned", Json::array()},
-            {"role", "candidate"}};
+            {"role", "control"}};
   }
   std::string lane_id(const LaneShape& lane) const {
     return shape_.hostile ? std::string(lane.id) + "<b onclick=alert(1)>" : lane.id;
@@ -110,7 +110,19 @@ class Bench {
       if (shape_.open_loop) spec["objectives"] = {{"ttfo_ms_p90", 600.0}, {"tpot_ms_p50", 30.0}};
       planned.push_back(std::move(spec));
     }
-    policy_ = {{"name", "measure"}, {"requires_pinned", false}, {"gates", Json::array()}};
+    const auto gate = [](const char* id, const char* metric, const char* op, const Json& threshold,
+                         const char* on_fail, const char* because) {
+      return Json{{"id", id},           {"metric", metric},  {"over", "every"},
+                  {"op", op},           {"unit", ""},        {"threshold", threshold},
+                  {"on_fail", on_fail}, {"because", because}};
+    };
+    policy_ = {{"name", "measure"},
+               {"requires_pinned", false},
+               {"gates",
+                {gate("client-valid", "lanes[*].client.valid", "==", true, "no-promotion",
+                      "else the numbers are about our client"),
+                 gate("answered", "lanes[*].success_rate", ">=", 1, "watch",
+                      "latencies of the survivors alone flatter a serve that drops requests")}}};
     const Json plan{{"lanes", planned}};
     const auto digest = [](const Json& json) { return base::sha256(base::canonical(json)); };
     TRY(document("plan.json", plan));
