@@ -101,6 +101,7 @@ class ClientLoop {
   void turn();
   int wait(epoll_event* ready, Nanos now);
   void look(epoll_event* ready, int count);
+  static void prefetch(const Slot& slot);
   void read_into_slab(Look& look, size_t used);
   void handle(const Look& look);
   void handle_free(Slot& slot, const Look& look);

@@ -38,6 +38,8 @@ class Recorder {
   // Events of the stream so far, and those of them that carried output.
   uint64_t events() const { return events_; }
   uint64_t output_events() const { return row_ != nullptr ? row_->chunks.size() : 0; }
+  // Fetches what the next event of the stream will touch into the caches.
+  void prefetch() const;
   // The field of that name, after the head of the answer.
   const std::string& retry_after() const { return retry_after_; }
   // When the terminal marker or an error event came: only the end of the body is missing.

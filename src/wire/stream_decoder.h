@@ -32,6 +32,8 @@ class StreamDecoder {
   // The terminal marker was seen: [DONE], response.completed, .incomplete or .failed.
   bool done() const;
   void reset(Api api);
+  // Fetches what the next event will touch into the caches.
+  void prefetch() const;
   // Makes room for this much text when the first of it comes. Stays until it is set again.
   void expect_text(size_t bytes);
   // Reads the body of a request that was not streamed, on a fresh decoder (see parse_answer).
