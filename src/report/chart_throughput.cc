@@ -76,19 +76,19 @@ std::optional<bool> holds(const Json& lane) {
   return true;
 }
 
-// The lane with the most goodput among those that hold: the knee that was found.
+// The lane with the most goodput among those that hold; no knee where none of them misses.
 const Json* knee_of(const Families& all) {
   const Json* best = nullptr;
   double most = 0;
-  size_t declared = 0;
+  bool missed = false;
   for (const auto& [name, places] : all)
     for (const Place& place : places) {
       const auto good = holds(*place.lane);
-      declared += good.has_value();
+      missed = missed || !good.value_or(true);
       const double rate = number_at(*place.lane, {"goodput", "req_s"}).value_or(0);
       if (good.value_or(false) && rate > most) best = place.lane, most = rate;
     }
-  return declared > 1 ? best : nullptr;
+  return missed ? best : nullptr;
 }
 
 std::string load_label(const Json& lane) {

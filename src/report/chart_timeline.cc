@@ -236,8 +236,9 @@ Html startup_chart(const Facts& facts) {
     ++index;
   }
   const auto ticks = svg::time_ticks({0, total}, 8);
-  svg::axis_bottom(canvas, x, 38, ticks,
-                   [&](double value) { return svg::time_label(value, ticks); });
+  svg::axis_bottom(canvas, x, 38, ticks, [&](double value) {
+    return total < 1 ? svg::duration_label(value * 1000) : svg::time_label(value, ticks);
+  });
   Html out;
   out << "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Start-up phases\">"
       << canvas.finish() << "</div>";

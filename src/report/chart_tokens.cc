@@ -60,7 +60,8 @@ Html tokens_per_chunk_chart(const Json& lane) {
     else
       unknown += n.get<double>();
   }
-  if (known.empty() || !(all > 0)) return {};
+  // One bar alone is a sentence, which stands among the lane's facts.
+  if (known.empty() || counts.size() < 2 || !(all > 0)) return {};
   std::sort(known.begin(), known.end());
   std::vector<Bar> bars;
   const size_t room = unknown > 0 ? kMostBars - 1 : kMostBars;

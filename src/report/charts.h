@@ -16,7 +16,8 @@ Html hardware_charts(const Facts& facts);
 Html latency_chart(const Facts& facts, const Json& lane);
 // Latency by percentile on an axis of nines: TTFO, E2E, TPOT and chunk gaps of one lane.
 Html nines_chart(const Json& lane);
-// Share of output events by the tokens in them; nothing where the engine gives no count.
+// Share of output events by the tokens in them; nothing where the engine gives no count, or always
+// the same.
 Html tokens_per_chunk_chart(const Json& lane);
 // Share of drafts whose token at each position was accepted.
 Html acceptance_chart(const Json& lane);

@@ -152,6 +152,13 @@ Html lane_facts(const Json& lane) {
              missed = integer_at(lane, {"fixed_output_missed"});
   add("Window", window ? seconds(*window) : "");
   add("Success", rate ? fixed(*rate * 100, 1) + " %" : "");
+  if (!at(lane, {"client"}).is_object()) {  // a run from before there was a strip
+    add("Token counts from", counts_words(at(lane, {"token_source"})));
+    add("TPOT assumes", text_at(lane, {"tpot_assumption"}));
+  }
+  if (const Json& carried = at(lane, {"tokens_per_chunk"});
+      carried.is_object() && carried.size() == 1)
+    add("Events by tokens carried", counts_words(carried));
   add("Cached prompt tokens", cached ? count(*cached) : "");
   add("Cache state proven by", text_at(lane, {"cache_proof"}));
   add("Refused rows", counts_words(at(lane, {"refusals"})));
