@@ -1,8 +1,11 @@
 """anvil bench and anvil calibrate against the scripted engine: what it did is known exactly, faults included."""
 import json
 import pathlib
+import shutil
 import signal
 import socket
+import subprocess
+import time
 
 import pytest
 
@@ -214,3 +217,92 @@ def test_calibrate_reports_our_own_error(bench):
         assert point["stamp_us"]["n"] > 50 and point["stamp_us"]["p50"] >= 0, point
         assert point["valid"] or point["because"], point
         assert point["client"]["stamp_source"] == {"kernel": point["client"]["stamp_source"]["kernel"], "user": 0}, point["client"]
+
+
+def test_a_stopped_client_shows_in_schedule_latency_and_the_run_says_so(bench):
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 4\nfirst_ms = 2\ngap_ms = 1\n')
+    process = bench.start(engine.url, "--rate", "50", "--arrivals", "constant", "--requests", "150", "--max-tokens", "4")
+
+    def under_way():
+        for directory in bench.anvil.run_dirs():
+            if len([r for r in harness.read_jsonl(directory / "requests.jsonl") if r["purpose"] == "lane"]) >= 20:
+                return True
+        return False
+
+    harness.wait_until(under_way, "the open loop is under way")
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.3)  # at least this long; fifteen planned moments pass
+    process.send_signal(signal.SIGCONT)
+    done = harness.Anvil.finish(process)
+    requests = done.json["requests"]
+    assert len(requests) == 150 and all(request["outcome"] == "ok" for request in requests), done
+    # What our own stop cost is in the latency from the plan, request by request, and not in the service latency.
+    late = [request for request in requests if request["schedule_ms"] - request["service_ms"] >= 100]
+    assert len(late) >= 5, sorted(request["schedule_ms"] - request["service_ms"] for request in requests)[-10:]
+    (lane,) = done.json["lanes"]
+    assert lane["schedule_ms"]["max"] >= 200
+    assert any("left late by" in warning for warning in lane["client"]["warnings"]), lane["client"]
+    # Fifteen of 150 left late: a tenth, so the percentile that the rule looks at is touched.
+    assert done.code == 1 and done.json["valid"] is False and "our client was late" in done.json["invalid_reasons"][0], done
+
+
+NGINX = """daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      proxy_pass {upstream};
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering {buffering};
+      proxy_buffer_size 16k;
+      proxy_buffers 8 16k;
+    }}
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("buffering", ["off", "on"])
+def test_through_nginx(bench, tmp_path, buffering):
+    """nginx passes small chunks on at once, also with proxy_buffering: what matters is what arrives, and that is what the verdict is about."""
+    nginx = shutil.which("nginx") or "/usr/sbin/nginx"
+    if not pathlib.Path(nginx).exists():
+        pytest.skip("nginx is not installed (packages.txt lists it)")
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 60\nfirst_ms = 5\ngap_ms = 5\n')
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = tmp_path / "nginx.conf"
+    config.write_text(NGINX.format(folder=tmp_path, port=port, upstream=engine.url, buffering=buffering))
+    proxy = subprocess.Popen([nginx, "-c", config, "-p", tmp_path], env=bench.anvil.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def listens():
+        assert proxy.poll() is None, (tmp_path / "error.log").read_text()
+        with socket.socket() as attempt:
+            return attempt.connect_ex(("127.0.0.1", port)) == 0
+
+    harness.wait_until(listens, "nginx listens", 30)
+    try:
+        done = bench.run(f"http://127.0.0.1:{port}", "--requests", "3", "--max-tokens", "60")
+        (lane,) = done.json["lanes"]
+        assert lane["requests"]["ok"] == 3, done
+        assert all(len(request["chunk_gaps_ms"]) == 59 for request in done.json["requests"])
+        assert lane["client"]["path"] == "streaming", lane["client"]
+    finally:
+        proxy.terminate()
+        proxy.wait(10)
+
+
+def test_a_path_that_holds_events_back_is_called_buffered(bench):
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 120\nfirst_ms = 5\ngap_ms = 3\nrole = "none"\nbuffer_bytes = 8192\n')
+    done = bench.run(engine.url, "--requests", "3", "--max-tokens", "120")
+    (lane,) = done.json["lanes"]
+    assert lane["requests"]["ok"] == 3, done
+    assert lane["client"]["path"] == "buffered", lane["client"]
+    assert any("buffered path" in warning for warning in lane["client"]["warnings"]), lane["client"]
