@@ -215,8 +215,11 @@ class Observer {
       return;
     }
     const Json declared = declared_value(field);
-    // "" is the value of something that a recipe could have named and did not.
-    if (seen.value.is_null() || declared.is_null() || declared == "") return;
+    if (seen.value.is_null() || declared.is_null()) return;
+    // Where an engine that somebody else started has its files is only a fact if it was declared.
+    if (field == "launch.model_path" && recipe_.text("launch.runner") == "external" &&
+        !recipe_.has("launch.model_path"))
+      return;
     IdentityField result{field, declared, seen.value, Verdict::kMismatch, seen.source};
     if (agrees(rule, field, declared, seen.value)) result.verdict = Verdict::kMatch;
     identity.fields.push_back(std::move(result));

@@ -83,6 +83,25 @@ TEST(Identity, LlamaMismatches) {
   EXPECT_EQ(verdict(identity, "engine.build"), "mismatch");
 }
 
+// Where somebody else keeps the files of an engine is compared only if the recipe says where.
+TEST(Identity, AnExternalEngineMayServeFromAnyFolder) {
+  const RouteServer server({{"GET /v1/models", kVllmModels}});
+  const auto external = [](const std::string& more) {
+    auto loaded = recipe::parse_recipe(
+        "schema = \"anvil/recipe/v1\"\nname = \"t\"\n[model]\nrepo = \"o/n\"\n"
+        "served_name = \"gemma\"\n[engine]\nkind = \"vllm\"\n[launch]\nrunner = \"external\"\n"
+        "url = \"http://127.0.0.1:1\"\n" +
+            more,
+        "t.toml");
+    EXPECT_TRUE(loaded.ok());
+    return *loaded.value;
+  };
+  EXPECT_NE(verdict(observe(external(""), server), "launch.model_path"), "mismatch");
+  EXPECT_EQ(
+      verdict(observe(external("model_path = \"/other/folder\"\n"), server), "launch.model_path"),
+      "mismatch");
+}
+
 TEST(Identity, AWheelIsKnownByWhatItsProgramSays) {
   std::string props = kProps;
   props.replace(props.find("b11549-3f2a9c1"), 14, "b0-unknown");
