@@ -53,8 +53,11 @@ Json RequestTotals::finish() const {
 void Hardware::add(const Json& sample) {
   ++samples_;
   lower(least_available_, number(member(sample, "host"), "mem_available"));
-  raise(most_rss_, number(member(sample, "engine"), "rss"));
-  raise(most_cpu_, number(member(sample, "engine"), "cpu_ns"));
+  // Of an engine that somebody else runs no process is known: that is no memory of 0 bytes.
+  if (integer(member(sample, "engine"), "pids").value_or(1) > 0) {
+    raise(most_rss_, number(member(sample, "engine"), "rss"));
+    raise(most_cpu_, number(member(sample, "engine"), "cpu_ns"));
+  }
   size_t position = 0;
   for (const Json& card : elements(member(sample, "gpus"))) {
     Json role = member(card, "role"), index = member(card, "index");
