@@ -149,7 +149,7 @@ std::vector<std::vector<std::string>> summary_rows(const Json& lanes) {
   for (const Json& lane : lanes) {
     const Json& steady = lane["steady"];
     const Json& calibration = lane["client"]["calibration"];
-    const Json error = calibration.is_object() && calibration["first_output_us"].is_object()
+    const Json error = calibration.is_object() && calibration["valid"] == true
                            ? Json(calibration["first_output_us"]["p99"].get<double>() / 1e3)
                            : Json(nullptr);
     out.push_back(
