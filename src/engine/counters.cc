@@ -79,32 +79,4 @@ Result<Counters> read_counters(const InterfaceTable& table, const std::string& b
   return counters;
 }
 
-Json counter_difference(const Json& earlier, const Json& later) {
-  Json result = Json::object();
-  for (const char* key : kGauges) result[key] = later.value(key, Json());
-  const auto minus = [](const Json& a, const Json& b) -> Json {
-    if (!a.is_number() || !b.is_number()) return nullptr;
-    if (a.is_number_integer() && b.is_number_integer()) {
-      return b.get<int64_t>() - a.get<int64_t>();
-    }
-    return b.get<double>() - a.get<double>();
-  };
-  for (const char* key : kTotals) {
-    result[key] = minus(earlier.value(key, Json()), later.value(key, Json()));
-  }
-  const Json before = earlier.value(kPerPosition, Json());
-  const Json after = later.value(kPerPosition, Json());
-  Json list = nullptr;
-  if (after.is_array()) {
-    list = Json::array();
-    for (size_t i = 0; i < after.size(); ++i) {
-      // A position that did not exist before had counted nothing.
-      const bool known = before.is_array() && i < before.size();
-      list.push_back(minus(known ? before[i] : Json(0), after[i]));
-    }
-  }
-  result[kPerPosition] = std::move(list);
-  return result;
-}
-
 }  // namespace anvil::engine

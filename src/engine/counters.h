@@ -26,8 +26,4 @@ Result<Counters> read_counters(const InterfaceTable& table, const std::string& b
 // labels are added up; accepted_per_position is indexed by the label `position`.
 Result<Json> normal_counters(const InterfaceTable& table, std::string_view prometheus_text);
 
-// later - earlier for every counter, the later value for gauges (running, waiting, kv_used_ratio);
-// null where either side is null.
-Json counter_difference(const Json& earlier, const Json& later);
-
 }  // namespace anvil::engine

@@ -59,18 +59,6 @@ TEST(Counters, SglangInNormalForm) {
   EXPECT_EQ((*values)["kv_used_ratio"], 0.5);
 }
 
-TEST(Counters, DifferencesAreOfTotalsOnly) {
-  const Json before =
-      Json::parse(R"({"running":3,"waiting":1,"kv_used_ratio":0.5,"prompt_tokens":10,
-      "cached_tokens":null,"output_tokens":7,"accepted_per_position":[5]})");
-  const Json after = Json::parse(R"({"running":0,"waiting":0,"kv_used_ratio":0.1,"prompt_tokens":25,
-      "cached_tokens":4,"output_tokens":9.5,"accepted_per_position":[8,2]})");
-  EXPECT_EQ(counter_difference(before, after), Json::parse(R"({"running":0,"waiting":0,
-      "kv_used_ratio":0.1,"prompt_tokens":15,"cached_tokens":null,"output_tokens":2.5,
-      "drafts":null,"draft_tokens":null,"accepted_tokens":null,"accepted_per_position":[3,2],
-      "preemptions":null})"));
-}
-
 TEST(Counters, AreReadFromTheEngine) {
   const RouteServer server({{"GET /metrics", kVllm}});
   const Nanos before = mono_now();
