@@ -56,6 +56,9 @@ void KernelClock::keep_fresh() {
     measure();
 }
 
+// Bytes that waited for us longer than this are less likely than a stepped wall clock.
+constexpr Nanos kOldestStamp = 60 * kSecond;
+
 Nanos KernelClock::to_mono(const timespec& wall) const {
   return in_nanos(wall) - offset_;
 }
@@ -87,7 +90,7 @@ Received receive(int fd, char* into, size_t size, const KernelClock& clock) {
     std::memcpy(&arrived, &stamps.ts[0], sizeof arrived);
     if (arrived.tv_sec == 0) continue;
     const Nanos at = clock.to_mono(arrived);
-    if (at > out.returned) continue;
+    if (at > out.returned || at < out.returned - kOldestStamp) continue;
     out.at = at;
     out.kernel = true;
   }

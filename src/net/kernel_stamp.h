@@ -40,8 +40,8 @@ struct Received {
   bool kernel = false;  // `at` is the kernel's stamp; otherwise it is `returned`
 };
 
-// Reads without blocking. A stamp from the future, which a step of the wall clock can make, is not
-// believed.
+// Reads without blocking. A stamp from the future or from more than a minute ago, which a step of
+// the wall clock can make, is not believed.
 Received receive(int fd, char* into, size_t size, const KernelClock& clock);
 
 // Bytes that wait in the socket's receive queue; 0 where the system does not say.

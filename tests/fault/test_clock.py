@@ -1,5 +1,6 @@
 """The wall clock is stepped during a run: every duration stays what it was, because none comes from it."""
 import glob
+import os
 
 import pytest
 
@@ -14,10 +15,12 @@ def test_clock_step(case, tmp_path, step):
     clock = tmp_path / "clock"
     clock.write_text("+0")
     env = {"LD_PRELOAD": LIBRARIES[0], "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
-           "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+           "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+           # In a sanitizer's build the preloaded library comes before its runtime, which it tolerates when told so.
+           "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "exitcode=99") + ":verify_asan_link_order=0"}
     probe = case.anvil.run("--version", env=env)
-    if "LeakSanitizer" in probe.err or "ASan runtime does not come first" in probe.err or "ThreadSanitizer" in probe.err:
-        pytest.skip("a sanitizer's runtime and libfaketime do not go together")
+    if "ThreadSanitizer" in probe.err:
+        pytest.skip("the thread sanitizer's runtime and libfaketime do not go together")
     assert probe.code == 0, probe
     process = case.begin("slow:0.02", env=env)
     case.wait_for_step(process, "lanes")
