@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include <simdjson.h>
 
 #include <cstdint>
@@ -120,8 +122,8 @@ inline error_code word_of(od::value value, std::string& out) {
   return SUCCESS;
 }
 
-// Leaves `out` alone when the value is null or no number that fits.
-inline error_code count_of(od::value value, std::optional<int64_t>& out) {
+// Leaves `out` alone when the value is null or no whole number that fits.
+inline error_code integer_of(od::value value, std::optional<int64_t>& out) {
   const std::string_view token = value.raw_json_token();
   if (token.empty() || !is_digit_or_minus(token.front())) return SUCCESS;
   double number = 0;
@@ -130,8 +132,20 @@ inline error_code count_of(od::value value, std::optional<int64_t>& out) {
     out = whole;
   } else {
     JSON_TRY(value.get_double().get(number));
-    if (number > -9e18 && number < 9e18) out = static_cast<int64_t>(number);
+    if (number > -9e18 && number < 9e18 && number == std::floor(number))
+      out = static_cast<int64_t>(number);
   }
+  return SUCCESS;
+}
+
+// No request has more tokens than this; what says so is not a count.
+inline constexpr int64_t kMostCount = 1'000'000'000'000;
+
+// Leaves `out` alone when the value is null or no count: negative, broken or beyond kMostCount.
+inline error_code count_of(od::value value, std::optional<int64_t>& out) {
+  std::optional<int64_t> whole;
+  JSON_TRY(integer_of(value, whole));
+  if (whole && *whole >= 0 && *whole <= kMostCount) out = whole;
   return SUCCESS;
 }
 

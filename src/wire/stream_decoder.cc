@@ -197,7 +197,7 @@ error_code StreamDecoder::State::read_completion(od::object root) {
 
 error_code StreamDecoder::State::read_choice(od::object choice) {
   std::optional<int64_t> index;
-  JSON_TRY(find_then_rewind(choice, "index", [&](od::value v) { return count_of(v, index); }));
+  JSON_TRY(find_then_rewind(choice, "index", [&](od::value v) { return integer_of(v, index); }));
   if (index.value_or(0) != 0) return SUCCESS;
   return each_field(choice, [&](std::string_view key, od::value value) {
     if (key == "delta" || (unary && key == "message")) return read_message(value);
@@ -304,7 +304,7 @@ error_code StreamDecoder::State::read_tool_call(od::object call, int64_t positio
   std::optional<int64_t> index;
   std::string_view id, name, arguments;
   JSON_TRY(each_field(call, [&](std::string_view key, od::value value) {
-    if (key == "index") return count_of(value, index);
+    if (key == "index") return integer_of(value, index);
     if (key == "id") return text_of(value, id);
     if (key != "function") return SUCCESS;
     return each_field_if(value, [&](std::string_view inner_key, od::value inner) {
@@ -424,7 +424,7 @@ error_code StreamDecoder::State::read_responses_event(od::object root,
   std::string_view text, arguments, message;
   std::string code;
   JSON_TRY(each_field(root, [&](std::string_view key, od::value value) {
-    if (key == "output_index") return count_of(value, index);
+    if (key == "output_index") return integer_of(value, index);
     if (key == "delta") return text_of(value, text);
     if (key == "arguments") return text_of(value, arguments);
     if (key == "response") return read_response(value, terminal);

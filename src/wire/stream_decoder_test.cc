@@ -162,6 +162,15 @@ TEST(StreamDecoderTest, TakesUsageFromAnyChunk) {
   EXPECT_EQ(run.deltas[3].completion_tokens, 9);
 }
 
+// Counts that no engine can mean are unknown, not numbers to calculate with.
+TEST(StreamDecoderTest, BelievesNoImpossibleCount) {
+  for (const char* count : {"-8", "8.7", "-0.5", "9223372036854775807", "1e300", "1000000000001"}) {
+    const Feed run = chat({std::string(R"({"choices":[],"usage":{"prompt_tokens":)") + count +
+                           R"(,"completion_tokens":)" + count + "}}"});
+    EXPECT_EQ(run.answer().usage, (Usage{})) << count;
+  }
+}
+
 TEST(StreamDecoderTest, CountsTheTokenIdsOfEachEvent) {
   const Feed run = chat(
       {R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""},"token_ids":null}]})",
