@@ -78,7 +78,26 @@ Result<std::string> read_file(const std::string& path, uint64_t limit) {
   return bytes;
 }
 
-Result<void> write_file_atomic(const std::string& path, std::string_view bytes) {
+namespace {
+// A device or a pipe cannot be replaced as a whole, only written to.
+Result<void> write_through(const std::string& path, std::string_view bytes) {
+  Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd) return fail(from_errno(errno, "open " + path));
+  return write_all(fd.get(), bytes, path);
+}
+}  // namespace
+
+Result<void> write_file_atomic(const std::string& given, std::string_view bytes) {
+  std::string path = given;
+  struct stat status {};
+  if (lstat(given.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+    // The file that a link points at is replaced, not the link.
+    std::error_code unknown;
+    const auto target = std::filesystem::weakly_canonical(given, unknown);
+    if (!unknown) path = target.string();
+  }
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+    return write_through(path, bytes);
   const std::string temporary = path + ".tmp-" + random_hex(4);
   const auto write_temporary = [&]() -> Result<void> {
     Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
