@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "engine/orphans.h"
+#include "evidence/campaign.h"
 #include "evidence/index.h"
 #include "evidence/run_reader.h"
 
@@ -52,11 +53,37 @@ Json summary(const evidence::RunReader& run) {
           {"failure", state.failure.empty() ? Json(nullptr) : Json(state.failure)}};
 }
 
+// A campaign where runs are listed: its arms in the place of a recipe.
+Json campaign_summary(const evidence::Campaign& campaign) {
+  const Json& frozen = campaign.frozen;
+  const auto arm = [&](const char* which) {
+    return frozen.value(which, Json::object()).value("recipe", std::string());
+  };
+  return {{"run", frozen.value("id", base::base_name(campaign.directory))},
+          {"run_dir", campaign.directory},
+          {"recipe", arm("a") + " against " + arm("b")},
+          {"policy", frozen.value("policy", Json::object()).value("name", "")},
+          {"started", frozen.value("anchor", Json::object()).value("utc", "")},
+          {"status", campaign.finished ? "campaign" : "campaign, unfinished"},
+          {"decision", nullptr},
+          {"runs", campaign.runs.size()}};
+}
+
 int run_list(const Options& options) {
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows = {
       {"RUN", "STATUS", "DECISION", "POLICY", "LAST STEP"}};
   for (const auto& run : read_runs(options.runs_dir)) {
+    if (evidence::is_campaign(run.directory())) {
+      auto campaign = evidence::read_campaign(run.directory());
+      if (!campaign) continue;
+      Json entry = campaign_summary(*campaign);
+      rows.push_back({entry["run"], entry["status"], "-",
+                      campaign->frozen["policy"].value("name", ""),
+                      std::to_string(campaign->runs.size()) + " runs compared"});
+      list.push_back(std::move(entry));
+      continue;
+    }
     Json entry = summary(run);
     rows.push_back({entry["run"], entry["status"],
                     entry["decision"].is_null() ? "-" : entry["decision"].get<std::string>(),
@@ -73,6 +100,21 @@ int run_list(const Options& options) {
 int run_show(const Options& options) {
   auto directory = find_run(options.run, options.runs_dir);
   if (!directory) return print_error(directory.error(), options.json);
+  if (evidence::is_campaign(*directory)) {
+    auto campaign = evidence::read_campaign(*directory);
+    if (!campaign) return print_error(campaign.error(), options.json);
+    const Json answer = campaign_summary(*campaign);
+    if (options.json) return print_json(answer);
+    std::vector<std::vector<std::string>> rows = {{"campaign", answer["run"]},
+                                                  {"directory", *directory},
+                                                  {"compares", answer["recipe"]},
+                                                  {"started", answer["started"]},
+                                                  {"status", answer["status"]}};
+    for (const auto& one : campaign->runs)
+      rows.push_back({"run " + std::to_string(one.index + 1) + " (" + one.arm + ")",
+                      one.run + (one.excluded ? ", excluded: " + *one.excluded : "")});
+    return print(table(rows));
+  }
   auto run = evidence::RunReader::open(*directory);
   if (!run) return print_error(run.error(), options.json);
   Json answer = summary(*run);

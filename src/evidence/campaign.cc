@@ -1,5 +1,6 @@
 #include "evidence/campaign.h"
 
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -18,6 +19,10 @@ constexpr uint64_t kMostJournal = 64ull << 20;
 
 Result<Json> read_document(const std::string& path) {
   return base::parse_json(TRY(base::read_file(path)), path);
+}
+
+std::string manifest_of(const std::string& directory, const std::string& run) {
+  return base::join_path(directory, "runs/" + run + "/manifest.json");
 }
 
 struct Lines {
@@ -85,7 +90,12 @@ Result<std::unique_ptr<CampaignWriter>> CampaignWriter::create(const std::string
 }
 
 Result<void> CampaignWriter::add_run(const Json& entry) {
-  return state_->journal->append("run", "campaign", entry);
+  Json data = entry;
+  // The run's manifest holds the hashes of everything else in it.
+  const std::string manifest = manifest_of(state_->directory, text(entry, "run"));
+  data["manifest_sha256"] =
+      base::exists(manifest) ? Json(TRY(base::sha256_file(manifest))) : Json();
+  return state_->journal->append("run", "campaign", std::move(data));
 }
 
 Result<void> CampaignWriter::write_document(std::string_view name, const Json& document) {
@@ -140,9 +150,13 @@ Result<Json> derive_comparison(const Campaign& campaign) {
 
 Result<Verification> verify_campaign(const std::string& directory, const RenderReport& render_run,
                                      const RenderCampaign& render_campaign) {
+  Verification out;
+  if (!base::exists(base::join_path(directory, "journal.jsonl"))) {
+    out.mismatches.push_back({"journal.jsonl", "present", "missing"});
+    return out;
+  }
   const Campaign campaign = TRY(read_campaign(directory));
   const Lines journal = TRY(read_journal(base::join_path(directory, "journal.jsonl")));
-  Verification out;
   out.complete = campaign.finished;
   const auto differ = [&out](std::string where, std::string recorded, std::string recomputed) {
     out.mismatches.push_back({std::move(where), std::move(recorded), std::move(recomputed)});
@@ -159,11 +173,25 @@ Result<Verification> verify_campaign(const std::string& directory, const RenderR
   for (const Json& line : journal.lines) {
     const Json& data = member(line, "data");
     if (text(line, "event") == "freeze") check_hash("campaign.json", text(data, "sha256"));
+    if (text(line, "event") == "end" && flag(data, "cancelled")) out.complete = false;
+    if (text(line, "event") == "run" && member(data, "manifest_sha256").is_string())
+      check_hash("runs/" + text(data, "run") + "/manifest.json", text(data, "manifest_sha256"));
     if (text(line, "event") == "end")
       for (const char* name : {"comparison.json", "report.html"})
         if (member(data, "sha256").contains(name))
           check_hash(name, text(member(data, "sha256"), name));
   }
+  std::set<std::string> known;
+  for (const RunForComparison& run : campaign.runs) known.insert(run.run);
+  for (const std::string& name : base::list_directory(base::join_path(directory, "runs"))
+                                     .value_or(std::vector<std::string>()))
+    if (!known.contains(name))
+      differ("runs/" + name, "a run that the journal names", "another one");
+  for (const std::string& name : TRY(base::list_directory(directory)))
+    if (name != "campaign.json" && name != "journal.jsonl" && name != "runs" &&
+        name != "comparison.json" && name != "report.html")
+      differ(name, "no such file", "present");
+
   for (const RunForComparison& run : campaign.runs) {
     if (run.run.empty()) continue;
     const std::string place = "runs/" + run.run;

@@ -211,7 +211,8 @@ Result<int> RunIndex::reindex(const std::vector<std::string>& runs_dirs) {
     if (!names) continue;
     for (const std::string& name : *names)
       if (const auto run = RunReader::open(base::join_path(folder, name)))
-        found.push_back(describe(*run));
+        if (!base::exists(base::join_path(run->directory(), "campaign.json")))
+          found.push_back(describe(*run));
   }
   sqlite3* database = state_->database.get();
   if (auto begun = execute(database, "BEGIN IMMEDIATE; DELETE FROM runs;"); !begun)
