@@ -293,7 +293,7 @@ Json Lanes::knees(const Json& lanes) const {
     for (const Json& entry : elements(member(load_, "lanes"))) {
       if (text(entry, "of") != id) continue;
       for (const Json& lane : elements(lanes))
-        if (text(lane, "id") == text(entry, "id"))
+        if (text(lane, "id") == text(entry, "id") && flag(member(lane, "client"), "valid"))
           (void)search->add(number(entry, "rate").value_or(0),
                             objective_counts(member(lane, "goodput")));
     }

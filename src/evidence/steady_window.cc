@@ -93,8 +93,12 @@ Json SteadyWindow::finish() {
     return a.at != b.at ? a.at < b.at : a.tokens < b.tokens;
   });
   double tokens = 0;
+  bool any = false;
   for (const Event& event : events_)
-    if (inside(event.at)) tokens += event.tokens;
+    if (inside(event.at)) {
+      tokens += event.tokens;
+      any = true;
+    }
   Json crediting = nullptr;
   if (per_chunk_ && spread_)
     crediting = "mixed";
@@ -103,7 +107,7 @@ Json SteadyWindow::finish() {
   else if (spread_)
     crediting = "even over the chunks";
   // A request without a count would make the sum too small without a sign of it.
-  const bool known = !unknown_ && !events_.empty();
+  const bool known = !unknown_ && any;
   return Json{{"from_ns", span->from},
               {"to_ns", span->to},
               {"seconds", seconds},

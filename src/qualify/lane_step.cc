@@ -52,8 +52,8 @@ class LaneStep {
   }
 
  private:
-  // Everything of one lane; `entry` is what load.json says of it beforehand. Returns what the
-  // requests made of the lane's objectives.
+  // Everything of one lane; `entry` is what load.json says of it beforehand. Returns {"goodput",
+  // "valid"}: what the requests made of the lane's objectives, and whether our client kept up.
   Result<Json> run_lane(const measure::LanePlan& plan, Json entry) {
     if (context_.cancel.requested()) return fail(base::cancelled_error());
     measure::LaneContext lane;
@@ -68,6 +68,7 @@ class LaneStep {
     });
     bool estimated = false;
     measure::PromptBuilder prompts([&](const std::string& text) -> Result<int64_t> {
+      if (context_.cancel.requested()) return fail(base::cancelled_error());
       if (estimated) return estimated_tokens(text);
       auto counted = exact(text);
       if (counted || !context_.estimates || counted.error().kind != Kind::kUnsupported)
@@ -97,6 +98,7 @@ class LaneStep {
                    {{"before", before},
                     {"after", after},
                     {"error", why_not.empty() ? Json(nullptr) : Json(why_not)}}}});
+    const Json judged = {{"client", entry["client"]}};
     TRY(observer_.lane_done(std::move(entry)));
 
     ++report_.lanes;
@@ -113,7 +115,8 @@ class LaneStep {
                   "see the end of engine.log");
     Json declared = Json::object();
     for (const auto& objective : plan.objectives) declared[objective.name] = objective.limit;
-    return objectives.goodput({{"objectives", declared}});
+    return Json{{"goodput", objectives.goodput({{"objectives", declared}})},
+                {"valid", objectives.judge_client(judged, nullptr)["valid"]}};
   }
 
   // Probes one rate after the other, each as a lane "ID@RATE" of its own.
@@ -129,9 +132,11 @@ class LaneStep {
       at.rate = probe->rate;
       at.requests = static_cast<int>(probe->requests);
       if (number > 1) at.warmup = 0;
-      const Json goodput =
+      const Json outcome =
           TRY(run_lane(at, {{"id", at.id}, {"of", plan.id}, {"rate", probe->rate}}));
-      TRY(knee.add(probe->rate, evidence::objective_counts(goodput)));
+      // Where our own client gives way, nothing more can be learnt about the engine.
+      if (outcome["valid"] != true) return {};
+      TRY(knee.add(probe->rate, evidence::objective_counts(outcome["goodput"])));
     }
     return {};
   }
