@@ -47,7 +47,12 @@ Result<recipe::Loaded<recipe::Recipe>> load_arm(const Options& options, size_t i
 // exploratory. Two equal recipes measure the noise floor.
 Result<Json> judge_difference(const qualify::Inputs& a, const qualify::Inputs& b,
                               bool exploratory) {
-  const Json diff = recipe::diff(a.recipe, b.recipe, a.table.consequence_rules());
+  Json diff = recipe::diff(a.recipe, b.recipe, a.table.consequence_rules());
+  // Of two engines that somebody else runs, the address may be all that is known to differ.
+  const std::string url_a = a.recipe.text("launch.url"), url_b = b.recipe.text("launch.url");
+  if (diff["changed"].empty() && url_a != url_b)
+    diff["changed"].push_back({{"variable", "endpoint"},
+                               {"fields", {{{"path", "launch.url"}, {"a", url_a}, {"b", url_b}}}}});
   const Json& changed = diff["changed"];
   if (changed.size() <= 1 || exploratory) return diff;
   std::string names;
@@ -96,7 +101,8 @@ std::string summary(const Json& comparison) {
            metric["metric"].get<std::string>() + (metric["primary"] == true ? " (primary)" : ""),
            fixed(metric["medians"]["a"], 2), fixed(metric["medians"]["b"], 2),
            fixed(metric["ratio"], 4),
-           interval.is_object() ? fixed(interval["low"], 4) + " .. " + fixed(interval["high"], 4)
+           interval.is_object() ? fixed(interval["low"], 4) + " .. " + fixed(interval["high"], 4) +
+                                      (comparison["pairs"]["trusted"] == true ? "" : " ?")
                                 : "-",
            metric["verdict"].get<std::string>()});
     }

@@ -1,7 +1,9 @@
 #include "app/app.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "base/strings.h"
@@ -62,6 +64,17 @@ int usage_error(const CLI::App& root, const CLI::ParseError& error, int argc, ch
   return base::kExitUsage;
 }
 
+// The first option whose number is none: "nan" and "inf" pass every range check.
+std::string not_a_number(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_type_name().find("FLOAT") == std::string::npos) continue;
+    for (const std::string& text : option->results())
+      if (!std::isfinite(std::strtod(text.c_str(), nullptr)))
+        return option->get_name() + " wants a number, not \"" + text + "\"";
+  }
+  return "";
+}
+
 int run_command(int argc, char** argv) {
   CLI::App root(
       "Anvil takes a recipe for serving a large language model on your own hardware to evidence "
@@ -94,6 +107,10 @@ int run_command(int argc, char** argv) {
     if (error.get_exit_code() == 0)
       return root.exit(error) == 0 ? base::kExitOk : base::kExitInternal;
     return usage_error(root, error, argc, argv);
+  }
+  if (const std::string wrong = not_a_number(*deepest(root)); !wrong.empty()) {
+    std::fprintf(stderr, "anvil: %s\n", wrong.c_str());
+    return base::kExitUsage;
   }
   base::cancel_on_signals(context.cancel);
   return context.command ? context.command() : base::kExitInternal;

@@ -117,6 +117,16 @@ Json answer_of(const qualify::Outcome& outcome, const evidence::RunReader& run, 
       {"invalid_reasons", reasons},
       {"lanes", lanes},
       {"knees", results.is_object() ? results.value("knees", Json::array()) : Json::array()}};
+  Json failures = Json::object();
+  (void)run.for_each_row([&](const evidence::RequestRow& row) -> Result<void> {
+    if (row.purpose != evidence::Purpose::kLane || row.outcome == evidence::Outcome::kOk) return {};
+    std::string what(evidence::name(row.outcome));
+    if (row.status >= 400) what += " " + std::to_string(row.status);
+    Json& count = failures[row.lane][what];
+    count = count.is_null() ? 1 : count.get<int>() + 1;
+    return {};
+  });
+  answer["failures"] = failures;
   if (rows) {
     Json list = Json::array();
     (void)run.for_each_row([&](const evidence::RequestRow& row) -> Result<void> {
@@ -199,8 +209,20 @@ int refuse(const Error& error, const Options& options) {
 
 int run_bench(const Options& options, const base::Cancel& cancel) {
   const auto recipe_text = endpoint_recipe(options.endpoint);
-  if (!recipe_text) return refuse(recipe_text.error(), options);
+  if (!recipe_text) {
+    // An endpoint that cannot even say what it is cannot be measured, whatever is the matter.
+    const int code = refuse(recipe_text.error(), options);
+    return recipe_text.error().side == Side::kUpstream ? base::kExitEnvironment : code;
+  }
   auto policy = load_policy("measure");
+  // Found out before anything is measured, not after.
+  if (!options.csv.empty()) {
+    const std::string folder = base::parent_path(options.csv);
+    if (!base::is_directory(folder.empty() ? "." : folder) || base::is_directory(options.csv))
+      return refuse(Error(Kind::kUsage, Side::kClient, "--csv cannot be written to " + options.csv,
+                          "name a file in a folder that exists"),
+                    options);
+  }
   recipe::Loaded<recipe::Suite> suite;
   if (!options.plan.empty()) {
     suite = load_suite(options.plan, policy.value);
@@ -209,6 +231,10 @@ int run_bench(const Options& options, const base::Cancel& cancel) {
     if (!text) return refuse(text.error(), options);
     suite = recipe::parse_suite(*text, "(from the command line)");
   }
+  if (suite.value && suite.value->canonical.value("lane", Json::array()).empty())
+    return refuse(Error(Kind::kInvalidInput, Side::kClient, options.plan + " has no lanes",
+                        "add a [[lane]]; docs/suite.md has the form"),
+                  options);
   RunInputs run = assemble(recipe::parse_recipe(*recipe_text, "(from the command line)"),
                            std::move(policy), std::move(suite), "", options.runs_dir);
   if (run.error) return refuse(*run.error, options);
@@ -234,6 +260,10 @@ int run_bench(const Options& options, const base::Cancel& cancel) {
     std::string text = options.markdown ? markdown_of(rows) : table(rows);
     if (!options.markdown) {
       text += "\n";
+      for (const auto& [lane, kinds] : answer["failures"].items())
+        for (const auto& [kind, count] : kinds.items())
+          text += "failed   lane " + lane + ": " + std::to_string(count.get<int>()) + " x " + kind +
+                  "\n";
       for (const Json& lane : answer["lanes"])
         for (const Json& warning : lane["client"]["warnings"])
           text += "note     lane " + lane["id"].get<std::string>() + ": " +
@@ -259,17 +289,23 @@ void add_bench(CLI::App& root, Context& context) {
   CLI::App* command = root.add_subcommand(
       "bench", "Measure any OpenAI-compatible endpoint, with our own error beside the numbers");
   add_endpoint_options(*command, options->endpoint);
-  command->add_option("--plan", options->plan,
-                      "Suite file whose lanes are run, instead of the flags below");
-  command
-      ->add_option("--concurrency", options->concurrency,
-                   "Closed loop: requests in flight; several levels make several lanes (1,8,32)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--rate", options->rate, "Open loop: mean arrivals per second")
-      ->check(CLI::Range(0.001, 100000.0));
+  CLI::Option* plan = command->add_option(
+      "--plan", options->plan, "Suite file whose lanes are run, instead of the flags below");
+  CLI::Option* concurrency =
+      command
+          ->add_option(
+              "--concurrency", options->concurrency,
+              "Closed loop: requests in flight; several levels make several lanes (1,8,32)")
+          ->delimiter(',')
+          ->check(CLI::Range(1, 4096));
+  CLI::Option* rate =
+      command->add_option("--rate", options->rate, "Open loop: mean arrivals per second")
+          ->check(CLI::Range(0.001, 10000.0))
+          ->excludes(concurrency);
   command->add_option("--arrivals", options->arrivals, "Open loop: constant or poisson")
-      ->check(CLI::IsMember({"constant", "poisson"}));
+      ->check(CLI::IsMember({"constant", "poisson"}))
+      ->needs(rate);
+  plan->excludes(concurrency)->excludes(rate);
   command
       ->add_option("--max-outstanding", options->max_outstanding,
                    "Open loop: most requests in flight")

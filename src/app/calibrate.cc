@@ -18,9 +18,10 @@ struct Options {
   bool quiet = false;
 };
 
-measure::CalibrationPoint point_of(const Options& options, int concurrency, double rate) {
+measure::CalibrationPoint point_of(const Options& options, size_t number, int concurrency,
+                                   double rate) {
   measure::CalibrationPoint point;
-  point.lane = "c" + std::to_string(concurrency);
+  point.lane = "c" + std::to_string(concurrency) + "#" + std::to_string(number);
   point.concurrency = concurrency;
   point.threads = options.threads;
   point.events_per_s = rate * concurrency;
@@ -47,7 +48,7 @@ Result<Json> find_saturation(const Options& options, int concurrency, const base
   Json out = {{"concurrency", concurrency}, {"events_per_s", nullptr}, {"limited_by", nullptr}};
   for (double rate = options.rate; rate <= 20'000; rate *= 2) {
     const Json document =
-        TRY(measure::calibrate({point_of(options, concurrency, rate)}, cancel, {}));
+        TRY(measure::calibrate({point_of(options, 1, concurrency, rate)}, cancel, {}));
     const Json& point = document["points"][0];
     std::string by;
     if (!kept_up(point, 1e3 / rate, by)) {
@@ -62,7 +63,7 @@ Result<Json> find_saturation(const Options& options, int concurrency, const base
 int run_calibrate(const Options& options, const base::Cancel& cancel) {
   std::vector<measure::CalibrationPoint> points;
   for (const int level : options.concurrency)
-    points.push_back(point_of(options, level, options.rate));
+    points.push_back(point_of(options, points.size() + 1, level, options.rate));
   const auto document =
       measure::calibrate(points, cancel, [&](size_t done, const std::string& what) {
         if (!options.quiet && !options.json)

@@ -3,6 +3,7 @@
 
 #include "app/app.h"
 #include "app/shipped.h"
+#include "base/files.h"
 #include "base/strings.h"
 #include "scripted/server.h"
 
@@ -53,6 +54,13 @@ int run_engine(const EngineArguments& arguments, const base::Cancel& cancel) {
   if (!loaded.ok()) return print_diagnostics(loaded.diagnostics, arguments.json);
   for (const auto& diagnostic : loaded.diagnostics)
     std::fprintf(stderr, "%s\n", recipe::to_string(diagnostic).c_str());
+  // Found out before anything is sent, not after.
+  if (const std::string folder = base::parent_path(arguments.ledger);
+      !arguments.ledger.empty() && !base::is_directory(folder.empty() ? "." : folder))
+    return print_error(
+        Error(Kind::kUsage, Side::kClient, "--ledger cannot be written to " + arguments.ledger,
+              "name a file in a folder that exists"),
+        arguments.json);
   auto server = scripted::Server::start(std::move(*loaded.value), arguments.options);
   if (!server) return print_error(server.error(), arguments.json);
   const std::string url = (*server)->base_url();

@@ -31,7 +31,7 @@ std::string_view form_words(FieldForm form) {
     case FieldForm::kDigest:
       return "64 hex digits";
     case FieldForm::kUrl:
-      return "http://HOST:PORT or https://HOST:PORT";
+      return "http://HOST:PORT, https://HOST:PORT or unix:/PATH";
     case FieldForm::kSecretReference:
       return "env:NAME or file:PATH";
     case FieldForm::kDate:

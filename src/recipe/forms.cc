@@ -23,6 +23,7 @@ bool is_date(std::string_view text) {
 }
 
 bool is_url(std::string_view text) {
+  if (text.starts_with("unix:/")) return text.find_first_of(" \t\r\n") == std::string_view::npos;
   if (url_host(text).empty()) return false;
   return std::none_of(text.begin(), text.end(),
                       [](unsigned char c) { return c <= ' ' || c == 0x7f; });

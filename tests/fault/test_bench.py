@@ -209,6 +209,66 @@ def test_bad_flags_and_plans(bench, tmp_path):
     assert bench.anvil.run_dirs() == []
 
 
+def test_outputs_do_not_replace_what_is_no_file(bench, tmp_path):
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 2\nfirst_ms = 2\ngap_ms = 1\n')
+    target, link = tmp_path / "rows.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    done = bench.run(engine.url, "--requests", "2", "--max-tokens", "2", "--csv", link)
+    assert done.code == 0, done
+    assert link.is_symlink() and target.read_text().startswith("lane,"), done
+    # Refused before anything is measured.
+    runs = len(bench.anvil.run_dirs())
+    done = bench.run(engine.url, "--csv", tmp_path / "no-such-folder" / "rows.csv")
+    assert done.code == 2 and len(bench.anvil.run_dirs()) == runs, done
+
+
+def test_what_is_no_number_is_refused(bench):
+    for arguments in (["calibrate", "--rate", "nan"], ["bench", "--url", "http://127.0.0.1:1", "--rate", "inf"],
+                      ["ab", "a.toml", "b.toml", "--margin", "nan"]):
+        done = bench.anvil.run(*arguments)
+        assert done.code == 2 and ("nan" in done.err or "inf" in done.err), done
+    done = bench.anvil.run("bench", "--url", "http://127.0.0.1:1", "--rate", "4", "--concurrency", "2")
+    assert done.code == 2, done
+
+
+def test_a_campaign_of_two_endpoints(bench, tmp_path):
+    """Two endpoints of which only the addresses are known to differ, at three pairs; then its folder is tampered with."""
+    engine = bench.engine('[[stream]]\nname = "s"\ncontent_tokens = 4\nfirst_ms = 2\ngap_ms = 1\n')
+    suite = tmp_path / "suite.toml"
+    suite.write_text('schema = "anvil/suite/v1"\nname = "small"\n[[lane]]\nid = "c1"\nprompt_tokens = 16\noutput_tokens = 4\nrequests = 11\nwarmup = 0\n')
+    done = bench.anvil.run("ab", "--a-url", engine.url, "--b-url", engine.url.replace("127.0.0.1", "localhost"), "--suite", suite, "--pairs", "3",
+                           "--runs-dir", bench.anvil.runs, "--json", timeout=300)
+    assert done.code in (0, 1), done
+    campaign = pathlib.Path(done.json["campaign_dir"])
+    changed = harness.read_json(campaign / "campaign.json")["diff"]["changed"]
+    assert [change["variable"] for change in changed] == ["endpoint"], changed
+    assert bench.anvil.run("verify", campaign).code == 0
+    listed = bench.anvil.run("runs", "list", "--runs-dir", bench.anvil.runs, "--json").json["runs"]
+    assert any(entry["run"] == campaign.name and entry["status"] == "campaign" for entry in listed), listed
+
+    def places():
+        verified = bench.anvil.run("verify", campaign, "--json")
+        assert verified.code == 1, verified
+        return [mismatch["where"] for mismatch in verified.json["mismatches"]]
+
+    # A run that no line of the journal names, a file that does not belong there, two runs that changed places.
+    first, second = sorted((campaign / "runs").iterdir())[:2]
+    shutil.copytree(first, campaign / "runs" / "unreported")
+    assert "runs/unreported" in places()
+    shutil.rmtree(campaign / "runs" / "unreported")
+    (campaign / "extra.txt").write_text("x")
+    assert "extra.txt" in places()
+    (campaign / "extra.txt").unlink()
+    first.rename(campaign / "away")
+    second.rename(first)
+    (campaign / "away").rename(second)
+    assert f"runs/{first.name}/manifest.json" in places()
+    (campaign / "away-journal").write_bytes((campaign / "journal.jsonl").read_bytes())
+    (campaign / "journal.jsonl").unlink()
+    assert places() == ["journal.jsonl"]
+
+
 def test_calibrate_reports_our_own_error(bench):
     done = bench.anvil.run("calibrate", "--concurrency", "1,4", "--rate", "50", "--json")
     assert done.code in (0, 1), done  # 1: this machine was too busy for the scripted engine to be on time, and it says so
