@@ -14,7 +14,7 @@ target_include_directories(anvil_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(anvil_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
 # g++ 12 sees overflows in concatenated strings once it inlines them (GCC bug 105651, mended in 13).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13 AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
-  target_compile_options(anvil_options INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+  target_compile_options(anvil_options INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 target_link_options(anvil_options INTERFACE -Wl,--build-id=sha1)
 target_link_libraries(anvil_options INTERFACE Threads::Threads)
