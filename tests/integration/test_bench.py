@@ -26,7 +26,7 @@ def test_a_closed_loop_against_an_endpoint_that_somebody_else_runs(measuring, se
     assert len(answer["requests"]) == 22
     for request in answer["requests"]:
         assert request["outcome"] == "ok" and request["error_class"] is None
-        assert request["output_tokens"] == 12 and request["prompt_tokens"] == 48, request
+        assert request["output_tokens"] == 12 and abs(request["prompt_tokens"] - 48) <= 2, request
         assert request["token_source"] == "usage"
         assert request["service_ms"] >= request["e2e_ms"] >= request["ttfo_ms"] > 0
     with open(table, newline="") as file:
@@ -36,12 +36,12 @@ def test_a_closed_loop_against_an_endpoint_that_somebody_else_runs(measuring, se
 
 
 def test_an_open_loop_reports_latency_from_the_plan_too(measuring, server):
-    done = measuring.run("bench", "--url", server, "--model", "gemma", "--rate", "4", "--requests", "12", "--prompt-tokens", "32",
+    done = measuring.run("bench", "--url", server, "--model", "gemma", "--rate", "4", "--requests", "12", "--prompt-tokens", "48",
                          "--max-tokens", "4", "--warmup", "1", "--objective", "ttfo_ms_p50=60000", "--runs-dir", measuring.runs, "--json", timeout=300)
     assert done.code in (0, 1), done
     (lane,) = done.json["lanes"]
     assert lane["load"]["kind"] == "poisson" and lane["load"]["rate_target"] == 4, lane["load"]
-    assert lane["requests"]["ok"] == 12, lane
+    assert lane["requests"]["ok"] == 12, done
     # From the planned moment nothing can be faster than from the moment of sending.
     assert lane["schedule_ms"]["p50"] >= lane["service_ms"]["p50"] > 0
     assert lane["goodput"]["met"] == lane["goodput"]["of"] == 12 and lane["goodput"]["objectives"][0]["holds"], lane["goodput"]
