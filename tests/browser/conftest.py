@@ -19,7 +19,7 @@ KINDS = RUNS + [f"campaign-{kind}" for kind in CAMPAIGNS]
 
 
 def tool(name):
-    folders = [os.environ["ANVIL_BUILD"]] if "ANVIL_BUILD" in os.environ else ["build/dev", "build/report", "build/release"]
+    folders = [os.environ["ANVIL_BUILD"]] if "ANVIL_BUILD" in os.environ else ["build/dev", "build/asan"]
     for folder in folders:
         path = ROOT / folder / "src" / "report" / name
         if path.exists():
