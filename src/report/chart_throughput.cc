@@ -108,7 +108,9 @@ Html panel(const Families& all, const Colours& colours, const Axis& axis, const 
     }
   // One objective of this metric that all lanes share is a region; different ones would each be
   // another's.
-  std::optional<double> threshold;
+  // Not an optional: g++ 12 takes its value for uninitialised when it optimises.
+  bool limited = false;
+  double limit = 0;
   std::string objective;
   bool same = true;
   for (const auto& [name, places] : all)
@@ -116,12 +118,13 @@ Html panel(const Families& all, const Colours& colours, const Axis& axis, const 
       for (const Json& each : list_at(*place.lane, {"goodput", "objectives"})) {
         const auto value = number_at(each, {"threshold"});
         if (text_at(each, {"metric"}) != metric || !value || *value <= 0) continue;
-        same = same && threshold.value_or(*value) == *value;
-        threshold = value;
+        same = same && (!limited || limit == *value);
+        limited = true;
+        limit = *value;
         objective = objective_words(each);
       }
-  if (!same) threshold.reset();
-  if (threshold) y_high = std::max(y_high, *threshold), y_low = std::min(y_low, *threshold);
+  if (!same) limited = false;
+  if (limited) y_high = std::max(y_high, limit), y_low = std::min(y_low, limit);
   const svg::Range x_range = svg::nice_linear(0, x_high * 1.06, true, 5);
   const bool logarithmic = y_high / y_low > 8;
   const svg::Range y_range =
@@ -132,10 +135,10 @@ Html panel(const Families& all, const Colours& colours, const Axis& axis, const 
   svg::Canvas canvas(kWidth, kHeight, "panel",
                      metric_words(metric) + " p50 against " + axis.title() + " of each lane");
   Labels labels({kLeft, kRight}, {kTop, kBottom});
-  if (threshold) {
-    canvas.rect(kLeft, y(*threshold), kRight - kLeft, kBottom - y(*threshold), "region",
+  if (limited) {
+    canvas.rect(kLeft, y(limit), kRight - kLeft, kBottom - y(limit), "region",
                 "within " + objective);
-    canvas.line(kLeft, y(*threshold), kRight, y(*threshold), "region-edge");
+    canvas.line(kLeft, y(limit), kRight, y(limit), "region-edge");
   }
   const auto y_ticks = logarithmic ? svg::log_ticks(y_range, 7) : svg::linear_ticks(y_range, 5);
   svg::axis_left(canvas, y, kLeft, kRight, y_ticks, svg::duration_label);
@@ -168,7 +171,7 @@ Html panel(const Families& all, const Colours& colours, const Axis& axis, const 
     for (const Place& place : places)
       labels.put(canvas, x(place.x), y(place.y),
                  load_label(*place.lane) + (place.lane == knee ? ", knee" : ""), "band halo");
-  if (threshold) labels.put_along(canvas, y(*threshold), objective, "tick halo");
+  if (limited) labels.put_along(canvas, y(limit), objective, "tick halo");
   Html out;
   out << "<figure><figcaption>";
   out.text(metric_words(metric) + " p50 against " + axis.title())
