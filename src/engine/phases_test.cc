@@ -24,7 +24,7 @@ TEST(Phases, Llama) {
   const auto phases = phases_of(
       "llama.cpp",
       {"0.00.003.840 I srv          init: build_info: b0-unknown",
-       "0.00.005.770 I srv    load_model: loading model '/tmp/w/gemma.gguf'",
+       "0.00.005.770 I srv    load_model: loading model '/models/gemma.gguf'",
        "0.01.738.910 I cmn          init: llama threadpool init, n_threads = 1",
        "0.01.805.991 I srv    load_model: initializing, n_slots = 2, n_ctx_slot = 4096, kv_unified "
        "= 'false'",
